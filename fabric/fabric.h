@@ -58,8 +58,8 @@ struct fabric_node {
     uint16_t device_id;
     uint8_t type; /* enum fabric_node_type */
     uint8_t nports;
-    bool enhanced_port0; /* switches only */
-    char desc[65];       /* NodeDescription: hostile text, may be no UTF-8, terminated here */
+    bool enhanced_port0;       /* switches only */
+    char desc[65];             /* NodeDescription: hostile text, may be no UTF-8, terminated here */
     struct fabric_port *ports; /* nports + 1 entries, by port number */
 };
 
@@ -74,7 +74,9 @@ struct fabric *fabric_create(void);
 void fabric_destroy(struct fabric *f); /* NULL allowed */
 
 /* Adds a node with nports unconnected ports. Returns its number, or FABRIC_NONE when the GUID is
- * already there, the type is unknown or nports is 0 or above FABRIC_MAX_PORTS. */
+ * already there, the type is unknown or nports is 0 or above FABRIC_MAX_PORTS. Port GUIDs start as
+ * the node GUID (switches) or the node GUID + port number (others), as ibsim has them. desc is cut
+ * to 64 bytes; NULL is "". */
 uint32_t fabric_add_node(struct fabric *f, uint64_t guid, enum fabric_node_type type,
                          unsigned nports, const char *desc);
 /* The number of the node with this node GUID, or FABRIC_NONE. */
@@ -82,16 +84,16 @@ uint32_t fabric_find(const struct fabric *f, uint64_t guid);
 /* The first node with exactly this description, in the order of numbers, or FABRIC_NONE. */
 uint32_t fabric_find_desc(const struct fabric *f, const char *desc);
 /* Joins two free external ports (which may be of one node). Returns 0, EINVAL for a port that does
- * not exist, EEXIST when one of them has a cable already. */
+ * not exist or both ends at one port, EEXIST when one of them has a cable already. */
 int fabric_connect(struct fabric *f, uint32_t a, unsigned port_a, uint32_t b, unsigned port_b);
 /* Takes the cable at this port away, at both ends; nothing where there is none. */
 void fabric_disconnect(struct fabric *f, uint32_t node, unsigned port);
 
 struct fabric_counts {
     uint32_t switches, cas, routers;
-    uint32_t ports;       /* external ports of all nodes */
+    uint32_t ports; /* external ports of all nodes */
     uint32_t ports_cabled;
-    uint32_t links;       /* cables; a self-loop is one */
+    uint32_t links; /* cables; a self-loop is one */
 };
 struct fabric_counts fabric_count(const struct fabric *f);
 
