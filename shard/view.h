@@ -9,7 +9,10 @@
  * Which domain a switch belongs to is the assignment's matter (view_assign); an end port belongs
  * to the domain of the switch that it is cabled to.
  *
- * Ownership: pointers to records live until the record is replaced or removed. Threads: one. */
+ * Ownership: pointers to records live until the record is removed; a delta that replaces it writes
+ * into the same record. A record's attributes may be written by its owner in place just before the
+ * delta that says so: indices and change masks are kept apart and follow with the delta. (Array
+ * `ports` moves when the number of ports changes.) Threads: one. */
 #ifndef SHARD_VIEW_H
 #define SHARD_VIEW_H
 
@@ -24,7 +27,7 @@
 
 #define VIEW_NO_DOMAIN UINT32_MAX
 
-struct view_port { /* of a switch */
+struct view_port {      /* of a switch */
     uint64_t peer_guid; /* node GUID, 0 = none known */
     uint8_t peer_port;
     bool have_info;
@@ -72,14 +75,16 @@ struct view;
 struct view *view_create(void);
 void view_destroy(struct view *v); /* NULL allowed */
 
-/* -- reading. Lookups are O(1); the walks go in a fixed order (by GUID; by node GUID, port). ---- */
-struct view_switch *view_switch(const struct view *v, uint64_t guid);             /* or NULL */
+/* -- reading. Lookups are O(1); the walks go in a fixed order (by GUID; by node GUID, port). ----
+ */
+struct view_switch *view_switch(const struct view *v, uint64_t guid); /* or NULL */
 struct view_end_port *view_end_port(const struct view *v, uint64_t node_guid, unsigned num);
 struct view_end_port *view_end_port_by_guid(const struct view *v, uint64_t port_guid);
 /* The end port cabled to this switch port (absent ones too), or NULL. */
 struct view_end_port *view_end_port_at(const struct view *v, uint64_t switch_guid, unsigned port);
 struct view_domain *view_domain(const struct view *v, uint32_t id); /* or NULL */
 uint32_t view_domain_count(const struct view *v);
+GArray *view_domain_ids(const struct view *v); /* uint32_t, ascending; the caller frees it */
 /* Owner of a LID (LMC ranges included): exactly one of *sw, *ep is set, or false. */
 bool view_by_lid(const struct view *v, uint16_t lid, struct view_switch **sw,
                  struct view_end_port **ep);
@@ -97,9 +102,10 @@ void view_assign(struct view *v, const Heddle__Assignment *a);
 uint32_t view_domain_of_switch(const struct view *v, uint64_t guid); /* also of unseen switches */
 
 enum view_change { /* what an applied delta touched */
-    VIEW_CHANGED_ROUTING = 1, /* graph, LIDs, presence, numbers: routing may differ */
-    VIEW_CHANGED_PORTS = 2,   /* PortInfo of ports */
-    VIEW_CHANGED_STATE = 4,   /* DomainState of a domain */
+                   VIEW_CHANGED_ROUTING =
+                       1,                  /* graph, LIDs, presence, numbers: routing may differ */
+                   VIEW_CHANGED_PORTS = 2, /* PortInfo of ports */
+                   VIEW_CHANGED_STATE = 4, /* DomainState of a domain */
 };
 /* Applies the content of a delta of `domain` (positions are the caller's matter). Records that are
  * not of this domain by the assignment are taken too (the assignment may be newer or older here).
@@ -109,7 +115,8 @@ void view_set_position(struct view *v, uint32_t domain, uint64_t epoch, uint64_t
 /* Removes all records of a domain (before a snapshot is loaded). */
 void view_clear_domain(struct view *v, uint32_t domain);
 
-/* -- records for deltas; freed with the Delta by heddle__delta__free_unpacked ------------------- */
+/* -- records for deltas; freed with the Delta by heddle__delta__free_unpacked -------------------
+ */
 Heddle__SwitchRecord *view_pack_switch(const struct view_switch *s);
 Heddle__EndPortRecord *view_pack_end_port(const struct view_end_port *e);
 Heddle__DomainState *view_pack_state(const struct view_domain *d);
@@ -124,7 +131,8 @@ GPtrArray *view_snapshot(const struct view *v, uint32_t domain, size_t max_bytes
  * destinations with a LID (absent ones included). Ports that two records claim differently are
  * left out. Returns 0, or EEXIST with the LID claimed twice. */
 int view_graph(const struct view *v, struct rt_graph **graph, uint16_t *duplicate_lid);
-/* Topological numbers kept: (leaf GUID, port) -> number. */
+/* Topological numbers kept: (leaf GUID, port) -> number. A LeafNumbers record of a delta adds to
+ * those of its leaf; numbers go only with view_clear_domain(0). */
 void view_numbers_to_builder(const struct view *v, struct rt_builder *b);
 bool view_has_number(const struct view *v, uint64_t leaf_guid, unsigned port);
 
