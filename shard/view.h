@@ -27,7 +27,7 @@
 
 #define VIEW_NO_DOMAIN UINT32_MAX
 
-struct view_port {      /* of a switch */
+struct view_port { /* of a switch */
     uint64_t peer_guid; /* node GUID, 0 = none known */
     uint8_t peer_port;
     bool have_info;
@@ -75,8 +75,7 @@ struct view;
 struct view *view_create(void);
 void view_destroy(struct view *v); /* NULL allowed */
 
-/* -- reading. Lookups are O(1); the walks go in a fixed order (by GUID; by node GUID, port). ----
- */
+/* -- reading. Lookups are O(1); the walks go in a fixed order (by GUID; by node GUID, port) -- */
 struct view_switch *view_switch(const struct view *v, uint64_t guid); /* or NULL */
 struct view_end_port *view_end_port(const struct view *v, uint64_t node_guid, unsigned num);
 struct view_end_port *view_end_port_by_guid(const struct view *v, uint64_t port_guid);
@@ -101,11 +100,11 @@ GPtrArray *view_domain_end_ports(const struct view *v, uint32_t domain);
 void view_assign(struct view *v, const Heddle__Assignment *a);
 uint32_t view_domain_of_switch(const struct view *v, uint64_t guid); /* also of unseen switches */
 
-enum view_change { /* what an applied delta touched */
-                   VIEW_CHANGED_ROUTING =
-                       1,                  /* graph, LIDs, presence, numbers: routing may differ */
-                   VIEW_CHANGED_PORTS = 2, /* PortInfo of ports */
-                   VIEW_CHANGED_STATE = 4, /* DomainState of a domain */
+/* What an applied delta touched. */
+enum view_change {
+    VIEW_CHANGED_ROUTING = 1, /* graph, LIDs, presence, numbers: routing may differ */
+    VIEW_CHANGED_PORTS = 2,   /* PortInfo of ports */
+    VIEW_CHANGED_STATE = 4,   /* DomainState of a domain */
 };
 /* Applies the content of a delta of `domain` (positions are the caller's matter). Records that are
  * not of this domain by the assignment are taken too (the assignment may be newer or older here).
@@ -115,8 +114,7 @@ void view_set_position(struct view *v, uint32_t domain, uint64_t epoch, uint64_t
 /* Removes all records of a domain (before a snapshot is loaded). */
 void view_clear_domain(struct view *v, uint32_t domain);
 
-/* -- records for deltas; freed with the Delta by heddle__delta__free_unpacked -------------------
- */
+/* -- records for deltas; freed with the Delta by heddle__delta__free_unpacked -- */
 Heddle__SwitchRecord *view_pack_switch(const struct view_switch *s);
 Heddle__EndPortRecord *view_pack_end_port(const struct view_end_port *e);
 Heddle__DomainState *view_pack_state(const struct view_domain *d);
