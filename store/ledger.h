@@ -16,7 +16,7 @@ struct ledger;
 
 int ledger_open(const struct store_config *config, struct ledger **ledger, char *error,
                 size_t error_size);
-void ledger_close(struct ledger *l); /* NULL allowed */
+void ledger_close(struct ledger *l);                 /* NULL allowed */
 uint64_t ledger_incarnation(const struct ledger *l); /* never 0 */
 int ledger_renew(struct ledger *l);                  /* a new incarnation */
 

@@ -27,10 +27,10 @@ struct store_batch;
 #define STORE_MAX_KEY 511                    /* LMDB's */
 
 struct store_config {
-    const char *dir;     /* made (mode 0700) when missing */
+    const char *dir; /* made (mode 0700) when missing */
     const char *kind;
     const char *cluster;
-    size_t map_bytes;    /* 0 = default */
+    size_t map_bytes; /* 0 = default */
 };
 
 /* Returns 0, or errno with one clear line in error: EILSEQ for a file that is corrupt or of another
@@ -78,7 +78,9 @@ int store_backup(struct store *s, const char *dir);
 struct store_writer;
 
 /* Starts the thread; at most max_queued batches wait (then store_writer_submit says EAGAIN).
- * Batches that wait are committed together (group commit), in the order of submission. */
+ * Batches that wait are committed together (group commit), in the order of submission; where that
+ * fails each is tried alone, so that only the faulty one reports an error. Read the completions:
+ * they are kept until then. NULL with errno when there is no descriptor or thread to have. */
 struct store_writer *store_writer_create(struct store *s, size_t max_queued);
 void store_writer_destroy(struct store_writer *w); /* commits what waits first; NULL allowed */
 /* Takes the batch over. */
