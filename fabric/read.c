@@ -170,8 +170,10 @@ static bool parse_header(struct reader *r, const char *p, struct header *h)
     if (!lex_number(&p, FABRIC_MAX_PORTS, &nports) || nports == 0)
         return reader_expected(r, "a number of ports from 1 to 254", number);
     p = lex_blanks(p);
+    const char *quoted = p;
     if (!lex_quoted(&p, &id, &len) || len == 0)
-        return reader_expected(r, "the node's id in quotes, such as \"S-0002c90300000001\"", p);
+        return reader_expected(r, "the node's id in quotes, such as \"S-0002c90300000001\"",
+                               quoted);
     h->nports = (unsigned)nports;
     h->id = reader_full_id(r, id, len, '#');
     if (memchr(id, '@', len) || memchr(id, '#', len))
@@ -334,12 +336,13 @@ static void include_line(struct reader *r, const char *p)
     const char *path;
     size_t len;
     p = lex_blanks(p);
+    const char *quoted = p;
     if (!lex_quoted(&p, &path, &len) || len == 0) {
-        reader_expected(r, "a file name in quotes", p);
+        reader_expected(r, "a file name in quotes", quoted);
     } else if (!r->include) {
-        reader_expected(r, "no include line (this text was not read from a file)", path);
+        reader_expected(r, "no include line (this text was not read from a file)", quoted);
     } else if (r->depth >= READER_MAX_INCLUDES) {
-        reader_expected(r, "at most 8 files inside each other", path);
+        reader_expected(r, "at most 8 files inside each other", quoted);
     } else {
         g_autofree char *name = g_strndup(path, len);
         r->depth++;
@@ -430,6 +433,13 @@ static bool is_tool_message(const char *p)
     return false;
 }
 
+/* It may have been a header or a keyword. */
+static void lost_line(struct reader *r)
+{
+    r->node = FABRIC_NONE;
+    r->skip_ports = r->bad_header = true;
+}
+
 static void other_line(struct reader *r, const char *p)
 {
     if (id_line(r, p) || option_line(r, p)) {
@@ -440,8 +450,7 @@ static void other_line(struct reader *r, const char *p)
         fabric_report_warning(&r->report, &r->at, "a message of a tool: skipped");
     } else {
         reader_expected(r, WHAT_LINE, p);
-        r->node = FABRIC_NONE; /* it may have been a header */
-        r->skip_ports = r->bad_header = true;
+        lost_line(r);
     }
 }
 
@@ -459,6 +468,16 @@ static void read_line(struct reader *r, const char *p)
         header_line(r, type, p);
     else if (*p && *p != '#')
         other_line(r, p);
+}
+
+static void unreadable_line(struct reader *r, const struct lex_lines *lines)
+{
+    if (lines->has_nul)
+        fabric_report_error(&r->report, &r->at, "expected text, found a NUL byte");
+    else
+        fabric_report_error(&r->report, &r->at, "expected a line of at most %d bytes, found more",
+                            LEX_MAX_LINE_BYTES);
+    lost_line(r);
 }
 
 static bool starts_as_utf16(const char *text, size_t len)
@@ -483,12 +502,8 @@ void reader_feed(struct reader *r, const char *name, const char *text, size_t le
         r->at.order++;
         r->cut_line = lines.no_newline;
         unsigned errors = r->report.errors;
-        if (lines.has_nul)
-            fabric_report_error(&r->report, &r->at, "expected text, found a NUL byte");
-        else if (lines.too_long)
-            fabric_report_error(&r->report, &r->at,
-                                "expected a line of at most %d bytes, found more",
-                                LEX_MAX_LINE_BYTES);
+        if (lines.has_nul || lines.too_long)
+            unreadable_line(r, &lines);
         else
             read_line(r, lines.line->str);
         if (lines.no_newline && errors == r->report.errors && lines.line->len)

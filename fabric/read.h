@@ -3,8 +3,8 @@
  * names, which are accepted wherever a file is.
  *
  * Errors and warnings carry file:line and what was expected. An error means no fabric; a warning
- * means that the line was understood in a way that is stated (a duplicate name, a one-sided cable
- * that was completed, ...).
+ * means that the line was understood in a way that is stated (a shell prompt that was skipped, a
+ * one-sided cable that was completed, ...).
  *
  * GUIDs. A node has the GUID of the guid line before it (switchguid=, caguid=, rtguid=), else that
  * in its id ("S-", "H-" or "R-" and 16 hexadecimal digits), else the next one of its type: they

@@ -41,8 +41,9 @@ static bool peer(struct reader *r, const char **p, struct reader_cable *c)
     const char *id;
     size_t len;
     uint64_t port = 1;
+    const char *quoted = *p;
     if (!lex_quoted(p, &id, &len) || len == 0)
-        return reader_expected(r, "the id of the node at the other end in quotes", *p);
+        return reader_expected(r, "the id of the node at the other end in quotes", quoted);
     bool alias = memchr(id, '@', len) != NULL;
     if (memchr(id, '#', len) || (alias && *id != '@')) {
         g_autofree char *full = g_strndup(id, len);
