@@ -26,6 +26,7 @@
 struct fabric;
 
 #define RT_NONE UINT32_MAX
+#define RT_MAX_NUMBER (1u << 30) /* topological numbers stay below */
 #define RT_MAX_LID 0xBFFFu /* last unicast LID, IBA 4.1.3 */
 
 struct rt_link { /* one live port of a switch to another switch */
@@ -72,6 +73,17 @@ struct rt_graph {
     struct rt_link *links;
     struct rt_dest *dests;
     uint16_t max_lid; /* highest LID incl. LMC ranges; 0 = none */
+    /* Private to graph.c and numbers.c: */
+    struct rt_kept_number *kept; /* numbers of ports without a destination, by (switch, port) */
+    uint32_t kept_count;
+    uint32_t *by_lid, *by_guid; /* destination numbers, sorted; by_lid has those with a LID */
+    uint32_t by_lid_count;
+    int refs;
+};
+
+struct rt_kept_number {
+    uint32_t sw, number;
+    uint8_t port;
 };
 
 /* -- building ------------------------------------------------------------------------------- */
@@ -89,7 +101,8 @@ int rt_add_link(struct rt_builder *b, uint64_t guid_a, unsigned port_a, uint64_t
 int rt_add_dest(struct rt_builder *b, uint64_t switch_guid, unsigned switch_port,
                 uint64_t port_guid, uint16_t lid, unsigned lmc, enum rt_dest_kind kind,
                 bool present);
-/* The topological number kept for (leaf, port); may name ports that have no destination now. */
+/* The topological number kept for (leaf, port); may name ports that have no destination now.
+ * ERANGE for a number of RT_MAX_NUMBER or more, which prepare() never gives. */
 int rt_add_number(struct rt_builder *b, uint64_t leaf_guid, unsigned port, uint32_t number);
 /* Consumes the builder. Returns 0 and the graph, or EEXIST with the LID that two destinations
  * claim in *duplicate_lid (may be NULL). */

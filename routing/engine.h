@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a plan is inside: the functions of its engine, and what every engine has. An engine embeds
+ * `struct rt_plan` as the first member of its own. */
+#ifndef ROUTING_ENGINE_H
+#define ROUTING_ENGINE_H
+
+#include "routing/plan.h"
+#include "routing/updown.h"
+
+struct rt_plan_ops {
+    void (*destroy)(struct rt_plan *p);
+    /* row is filled with RT_NO_PATH and holds entries up to the graph's max_lid. */
+    void (*row)(const struct rt_plan *p, uint32_t sw, uint8_t *row);
+    /* dest is owned by another switch; path is the offset of the LID from its base LID. */
+    unsigned (*next_hop)(const struct rt_plan *p, uint32_t sw, uint32_t dest, unsigned path);
+};
+
+struct rt_plan {
+    const struct rt_plan_ops *ops;
+    struct rt_properties properties;
+    struct rt_updown updown;
+    uint32_t *numbers; /* NULL = engine without numbers */
+};
+
+extern const struct rt_engine rt_ftree, rt_updn;
+
+/* Topological numbers (numbers.c): dest_count entries; hosts and routers have one, others
+ * RT_NONE. Those known in the graph are unchanged. */
+uint32_t *rt_numbers_make(const struct rt_updown *u);
+
+/* Entries of a switch for its own destinations. */
+void rt_fill_own(const struct rt_graph *g, uint32_t sw, uint8_t *row);
+
+#endif

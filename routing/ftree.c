@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ftree: the closed form for fat trees, intact or degraded (after D-mod-K, Zahavi 2012, and Dmodc,
+ * Gliksberg et al., IEEE Micro 40(1) 2020).
+ *
+ * An entry of s for destination d on switch x: let G be the candidate groups (updown.h), t the
+ * number of d and P(s) the divider of s; with q = t / P(s) it is group G[q mod #G], of that the
+ * port q / #G mod #ports. Path k of a destination with an LMC uses q + k, and so other groups at
+ * every switch where there is a choice. Destinations without a number (switches, aggregation nodes)
+ * use a hash of their port GUID: they do not come in patterns, and so nothing moves when one goes.
+ *
+ * Rows: hosts of one leaf with neighbouring numbers and LIDs are a *block*, filled by memset where
+ * there is one port only and by copying from a pattern where there are all upper ports. */
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "routing/engine.h"
+
+#define MAX_DIVIDER (1u << 30)
+#define MAX_PATTERN 4096u /* entries of a pattern; longer ones are computed one by one */
+
+struct block { /* destinations of one switch with consecutive numbers and LIDs */
+    uint32_t number, count;
+    uint16_t lid;
+    uint8_t lmc; /* above 0: a block of one */
+};
+
+struct ftree {
+    struct rt_plan base;
+    uint32_t *divider;
+    struct block *blocks;
+    uint32_t *first_block; /* of each switch; switch_count + 1 entries */
+    uint32_t longest_block;
+};
+
+/* -- preparation ---------------------------------------------------------------------------- */
+
+/* P(u) = max over lower neighbours s of P(s) * the number of upper groups of s; 1 at the bottom. */
+static uint32_t *find_dividers(const struct rt_updown *u)
+{
+    const struct rt_graph *g = u->graph;
+    const struct rt_order *tree = &u->orders.tree;
+    uint32_t *divider = g_new(uint32_t, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        divider[s] = 1;
+    for (uint32_t i = g->switch_count; i-- > 0;) {
+        uint32_t s = tree->at[i], upper = 0;
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++)
+            upper += tree->pos[rt_group_of(g, s, k)->peer] < tree->pos[s];
+        uint64_t product = MIN((uint64_t)divider[s] * upper, MAX_DIVIDER);
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+            uint32_t peer = rt_group_of(g, s, k)->peer;
+            if (tree->pos[peer] < tree->pos[s])
+                divider[peer] = MAX(divider[peer], product);
+        }
+    }
+    return divider;
+}
+
+/* A well mixed number below RT_MAX_NUMBER (the finalizer of MurmurHash3). */
+static uint32_t hash_guid(uint64_t guid)
+{
+    guid ^= guid >> 33;
+    guid *= UINT64_C(0xff51afd7ed558ccd);
+    guid ^= guid >> 33;
+    guid *= UINT64_C(0xc4ceb9fe1a85ec53);
+    guid ^= guid >> 33;
+    return guid % RT_MAX_NUMBER;
+}
+
+static uint32_t number_of(const struct ftree *f, uint32_t dest)
+{
+    uint32_t number = f->base.numbers[dest];
+    return number != RT_NONE ? number : hash_guid(f->base.updown.graph->dests[dest].port_guid);
+}
+
+/* q of a destination at s: hashes have no pattern that a divider could follow. */
+static uint32_t quotient(const struct ftree *f, uint32_t s, uint32_t dest)
+{
+    uint32_t number = f->base.numbers[dest];
+    return number != RT_NONE ? number / f->divider[s] : number_of(f, dest);
+}
+
+static bool continues(const struct block *b, uint32_t number, const struct rt_dest *d)
+{
+    return b->lmc == 0 && d->lmc == 0 && number == b->number + b->count &&
+           d->lid == b->lid + b->count;
+}
+
+static void find_blocks(struct ftree *f)
+{
+    const struct rt_graph *g = f->base.updown.graph;
+    f->blocks = g_new(struct block, g->dest_count + 1);
+    f->first_block = g_new(uint32_t, g->switch_count + 1);
+    uint32_t count = 0;
+    for (uint32_t x = 0; x < g->switch_count; x++) {
+        f->first_block[x] = count;
+        for (uint32_t i = 0; i < g->switches[x].dest_count; i++) {
+            uint32_t dest = g->switches[x].first_dest + i;
+            const struct rt_dest *d = &g->dests[dest];
+            uint32_t number = f->base.numbers[dest];
+            if (d->lid == 0)
+                continue;
+            struct block *last = count > f->first_block[x] ? &f->blocks[count - 1] : NULL;
+            if (last && number != RT_NONE && continues(last, number, d)) {
+                last->count++;
+                f->longest_block = MAX(f->longest_block, last->count);
+                continue;
+            }
+            /* Unnumbered: RT_MAX_NUMBER and above means a hash, which no divider applies to. */
+            uint32_t t = number != RT_NONE ? number : RT_MAX_NUMBER + number_of(f, dest);
+            f->blocks[count++] =
+                (struct block){.number = t, .count = 1, .lid = d->lid, .lmc = d->lmc};
+            f->longest_block = MAX(f->longest_block, 1u << d->lmc);
+        }
+    }
+    f->first_block[g->switch_count] = count;
+}
+
+/* -- one entry ------------------------------------------------------------------------------ */
+
+struct choice { /* the candidates of s for one x */
+    const struct rt_graph *g;
+    uint32_t s;
+    const uint8_t *groups;
+    unsigned count;
+};
+
+static uint8_t port_of(const struct choice *c, uint32_t q)
+{
+    const struct rt_group *group = rt_group_of(c->g, c->s, c->groups[q % c->count]);
+    uint32_t link = q / c->count % group->link_count;
+    return c->g->links[group->first_link + link].port;
+}
+
+static unsigned ftree_next_hop(const struct rt_plan *p, uint32_t s, uint32_t dest, unsigned path)
+{
+    const struct ftree *f = (const struct ftree *)p;
+    const struct rt_graph *g = p->updown.graph;
+    uint8_t groups[RT_MAX_GROUPS];
+    struct choice c = {.g = g, .s = s, .groups = groups};
+    c.count = rt_updown_candidates(&p->updown, s, g->dests[dest].sw, groups);
+    return c.count ? port_of(&c, quotient(f, s, dest) + path) : RT_NO_PATH;
+}
+
+/* -- a row ---------------------------------------------------------------------------------- */
+
+struct pattern { /* ports by q, repeated: port[q % period], readable for a block beyond */
+    uint8_t *port;
+    uint32_t period; /* 0 = none */
+};
+
+static uint32_t greatest_common(uint32_t a, uint32_t b)
+{
+    return b ? greatest_common(b, a % b) : a;
+}
+
+static uint32_t pattern_period(const struct choice *c)
+{
+    uint64_t links = 1;
+    for (unsigned i = 0; i < c->count; i++) {
+        uint32_t count = rt_group_of(c->g, c->s, c->groups[i])->link_count;
+        links = links / greatest_common(links, count) * count;
+        if (links * c->count > MAX_PATTERN)
+            return 0;
+    }
+    return links * c->count;
+}
+
+static void make_pattern(struct pattern *p, const struct choice *c, uint32_t longest)
+{
+    p->period = c->count ? pattern_period(c) : 0;
+    if (p->period == 0)
+        return;
+    p->port = g_malloc(p->period + longest);
+    for (uint32_t q = 0; q < p->period; q++)
+        p->port[q] = port_of(c, q);
+    for (uint32_t q = p->period; q < p->period + longest; q++)
+        p->port[q] = p->port[q - p->period];
+}
+
+/* A block of consecutive numbers with divider above 1: runs of equal q. */
+static void fill_runs(const struct block *b, uint32_t divider, const struct choice *c,
+                      const struct pattern *pattern, uint8_t *row)
+{
+    uint32_t q = b->number / divider, left = divider - b->number % divider;
+    for (uint32_t i = 0; i < b->count; q++, left = divider) {
+        uint32_t run = MIN(left, b->count - i);
+        memset(row + b->lid + i, pattern ? pattern->port[q % pattern->period] : port_of(c, q), run);
+        i += run;
+    }
+}
+
+static void fill_block(const struct block *b, uint32_t divider, const struct choice *c,
+                       const struct pattern *pattern, uint8_t *row)
+{
+    if (b->count == 1) {
+        uint32_t q = b->number < RT_MAX_NUMBER ? b->number / divider : b->number - RT_MAX_NUMBER;
+        for (uint32_t k = 0; k < 1u << b->lmc; k++)
+            row[b->lid + k] = port_of(c, q + k);
+    } else if (pattern && divider == 1) {
+        memcpy(row + b->lid, pattern->port + b->number % pattern->period, b->count);
+    } else {
+        fill_runs(b, divider, c, pattern, row);
+    }
+}
+
+static void fill_constant(const struct ftree *f, uint32_t x, uint8_t port, uint8_t *row)
+{
+    for (uint32_t i = f->first_block[x]; i < f->first_block[x + 1]; i++) {
+        const struct block *b = &f->blocks[i];
+        memset(row + b->lid, port, (size_t)b->count << b->lmc);
+    }
+}
+
+static void fill_from(const struct ftree *f, uint32_t x, const struct choice *c,
+                      const struct pattern *pattern, uint8_t *row)
+{
+    for (uint32_t i = f->first_block[x]; c->count && i < f->first_block[x + 1]; i++)
+        fill_block(&f->blocks[i], f->divider[c->s], c, pattern, row);
+}
+
+static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
+{
+    const struct ftree *f = (const struct ftree *)p;
+    const struct rt_graph *g = p->updown.graph;
+    struct rt_row_groups r;
+    rt_row_groups_init(&r, &p->updown);
+    rt_row_groups_fill(&r, &p->updown, s);
+    struct choice all = {.g = g, .s = s, .groups = r.upper, .count = r.upper_count};
+    struct pattern pattern = {0};
+    make_pattern(&pattern, &all, f->longest_block);
+    for (uint32_t x = 0; x < g->switch_count; x++) {
+        uint8_t groups[RT_MAX_GROUPS];
+        struct choice c = {.g = g, .s = s, .groups = groups};
+        if (x == s || r.count[x] == 0)
+            continue;
+        if (r.count[x] == 1) {
+            const struct rt_group *only = rt_group_of(g, s, r.single[x]);
+            if (only->link_count == 1) {
+                fill_constant(f, x, g->links[only->first_link].port, row);
+                continue;
+            }
+            groups[0] = r.single[x];
+            c.count = 1;
+            fill_from(f, x, &c, NULL, row);
+        } else if (r.full[x]) {
+            fill_from(f, x, &all, pattern.period ? &pattern : NULL, row);
+        } else {
+            c.count = rt_updown_candidates(&p->updown, s, x, groups);
+            fill_from(f, x, &c, NULL, row);
+        }
+    }
+    rt_fill_own(g, s, row);
+    g_free(pattern.port);
+    rt_row_groups_clear(&r);
+}
+
+/* -- the engine ----------------------------------------------------------------------------- */
+
+static void ftree_destroy(struct rt_plan *p)
+{
+    struct ftree *f = (struct ftree *)p;
+    rt_updown_clear(&p->updown);
+    g_free(p->numbers);
+    g_free(f->divider);
+    g_free(f->blocks);
+    g_free(f->first_block);
+    g_free(f);
+}
+
+static const struct rt_plan_ops ftree_ops = {ftree_destroy, ftree_row, ftree_next_hop};
+
+static int ftree_prepare(struct rt_graph *graph, const struct rt_options *options,
+                         struct rt_plan **plan, char *error, size_t error_size)
+{
+    struct ftree *f = g_new0(struct ftree, 1);
+    f->base.ops = &ftree_ops;
+    f->base.properties = (struct rt_properties){
+        .vls = 1, .rows_independent = true, .columns_independent = true, .mix_safe = false};
+    int rc = rt_updown_make(graph, options, false, &f->base.updown, error, error_size);
+    if (rc) {
+        g_free(f);
+        return rc;
+    }
+    f->base.numbers = rt_numbers_make(&f->base.updown);
+    f->divider = find_dividers(&f->base.updown);
+    find_blocks(f);
+    *plan = &f->base;
+    return 0;
+}
+
+const struct rt_engine rt_ftree = {
+    .name = "ftree",
+    .summary = "closed form for fat trees, intact or degraded; one VL",
+    .prepare = ftree_prepare,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Topological numbers of destinations: neighbours in the tree get neighbouring numbers, and a
+ * number, once given to a (switch, port), stays. ROUTING: every leaf is given as many as the
+ * fullest leaf has hosts, so that leaves with few hosts keep the pattern of the others. */
+#include <glib.h>
+
+#include "routing/engine.h"
+
+struct numbering {
+    const struct rt_updown *u;
+    uint32_t *numbers;
+    GHashTable *used;
+    uint32_t block; /* numbers a leaf */
+    uint32_t next;  /* first number above all that are used */
+};
+
+static bool needs_number(const struct rt_dest *d)
+{
+    return d->kind == RT_DEST_HOST || d->kind == RT_DEST_ROUTER;
+}
+
+static uint32_t count_needing(const struct rt_graph *g, uint32_t sw)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++)
+        count += needs_number(&g->dests[g->switches[sw].first_dest + i]);
+    return count;
+}
+
+static void use(struct numbering *n, uint32_t number)
+{
+    g_hash_table_add(n->used, GUINT_TO_POINTER(number));
+    n->next = MAX(n->next, number + 1);
+}
+
+static void take_known(struct numbering *n)
+{
+    const struct rt_graph *g = n->u->graph;
+    for (uint32_t d = 0; d < g->dest_count; d++) {
+        bool known = needs_number(&g->dests[d]) && g->dests[d].number != RT_NONE;
+        n->numbers[d] = known ? g->dests[d].number : RT_NONE;
+        if (known)
+            use(n, n->numbers[d]);
+    }
+    for (uint32_t i = 0; i < g->kept_count; i++)
+        use(n, g->kept[i].number);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        if (n->u->orders.leaf[s])
+            n->block = MAX(n->block, count_needing(g, s));
+}
+
+/* The lowest number that this switch has already, present or kept; RT_NONE = none. */
+static uint32_t lowest_known(const struct numbering *n, uint32_t sw)
+{
+    const struct rt_graph *g = n->u->graph;
+    uint32_t lowest = RT_NONE;
+    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++)
+        lowest = MIN(lowest, n->numbers[g->switches[sw].first_dest + i]);
+    for (uint32_t i = 0; i < g->kept_count; i++)
+        if (g->kept[i].sw == sw)
+            lowest = MIN(lowest, g->kept[i].number);
+    return lowest;
+}
+
+static bool is_used(const struct numbering *n, uint32_t number)
+{
+    return g_hash_table_contains(n->used, GUINT_TO_POINTER(number));
+}
+
+/* The next number above all others; where these reach the limit, the lowest that is free. */
+static uint32_t next_number(const struct numbering *n)
+{
+    uint32_t number = n->next;
+    if (number >= RT_MAX_NUMBER)
+        for (number = 0; is_used(n, number);)
+            number++;
+    return number;
+}
+
+/* A free number of the block that begins at base, else the next above all. */
+static uint32_t free_number(const struct numbering *n, uint32_t base, uint32_t size)
+{
+    for (uint32_t i = 0; i < size && base + i < RT_MAX_NUMBER; i++)
+        if (!is_used(n, base + i))
+            return base + i;
+    return next_number(n);
+}
+
+static void number_switch(struct numbering *n, uint32_t sw)
+{
+    const struct rt_switch *s = &n->u->graph->switches[sw];
+    uint32_t size = n->u->orders.leaf[sw] ? n->block : count_needing(n->u->graph, sw);
+    uint32_t base = lowest_known(n, sw), fresh = n->next;
+    bool is_new = base == RT_NONE;
+    for (uint32_t i = 0; i < s->dest_count; i++) {
+        uint32_t d = s->first_dest + i;
+        if (!needs_number(&n->u->graph->dests[d]) || n->numbers[d] != RT_NONE)
+            continue;
+        n->numbers[d] = is_new ? next_number(n) : free_number(n, base, size);
+        use(n, n->numbers[d]);
+    }
+    if (is_new && n->next > fresh)
+        n->next = MAX(n->next, fresh + size);
+}
+
+/* The first leaf that is not done, then all such leaves at the least distance from it; again.
+ * ROUTING: on an intact tree this is the natural order, whatever the GUIDs are. */
+static void number_leaves(struct numbering *n)
+{
+    const struct rt_updown *u = n->u;
+    uint32_t count = u->graph->switch_count;
+    g_autofree bool *done = g_new0(bool, count + 1);
+    for (uint32_t first = 0; first < count; first++) {
+        if (done[first] || !u->orders.leaf[first])
+            continue;
+        number_switch(n, first);
+        done[first] = true;
+        const uint8_t *any = u->tree.any + u->tree.stride * first;
+        unsigned least = RT_FAR;
+        for (uint32_t x = first + 1; x < count; x++)
+            if (u->orders.leaf[x] && !done[x] && any[x] < least)
+                least = any[x];
+        for (uint32_t x = first + 1; least != RT_FAR && x < count; x++) {
+            if (!u->orders.leaf[x] || done[x] || any[x] != least)
+                continue;
+            number_switch(n, x);
+            done[x] = true;
+        }
+    }
+}
+
+uint32_t *rt_numbers_make(const struct rt_updown *u)
+{
+    struct numbering n = {.u = u,
+                          .numbers = g_new(uint32_t, u->graph->dest_count + 1),
+                          .used = g_hash_table_new(g_direct_hash, g_direct_equal)};
+    take_known(&n);
+    number_leaves(&n);
+    for (uint32_t s = 0; s < u->graph->switch_count; s++)
+        if (!u->orders.leaf[s])
+            number_switch(&n, s);
+    g_hash_table_destroy(n.used);
+    return n.numbers;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ranks, leaves, the tree order and the pivot order. */
+#include "routing/order.h"
+
+#include <glib.h>
+#include <string.h>
+
+#define WORD_BITS 64u
+
+/* -- leaves and ranks ----------------------------------------------------------------------- */
+
+static uint32_t count_hosts(const struct rt_graph *g, uint32_t sw)
+{
+    const struct rt_switch *s = &g->switches[sw];
+    uint32_t hosts = 0;
+    for (uint32_t i = 1; i < s->dest_count; i++)
+        hosts += g->dests[s->first_dest + i].kind != RT_DEST_AGGREGATION;
+    return hosts;
+}
+
+/* A switch with hosts is a leaf, unless most of its links go to switches with more than twice as
+ * many: those are the leaves then, and this is a spine with management hosts. Hosts count whether
+ * they are present or not, so that ranks do not move when hosts come and go. */
+static void find_leaves(const struct rt_graph *g, bool *leaf)
+{
+    g_autofree uint32_t *hosts = g_new(uint32_t, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        hosts[s] = count_hosts(g, s);
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        uint32_t links = 0, to_fuller = 0;
+        for (uint32_t i = 0; i < g->switches[s].group_count; i++) {
+            const struct rt_group *group = &g->groups[g->switches[s].first_group + i];
+            links += group->link_count;
+            if (hosts[group->peer] > 2 * hosts[s])
+                to_fuller += group->link_count;
+        }
+        leaf[s] = hosts[s] > 0 && 2 * to_fuller <= links;
+    }
+}
+
+/* Breadth first from the switches whose distance is 0; the others must be RT_NONE. Returns the
+ * greatest distance. */
+static uint32_t spread(const struct rt_graph *g, uint32_t *distance)
+{
+    g_autofree uint32_t *queue = g_new(uint32_t, g->switch_count + 1);
+    uint32_t head = 0, tail = 0, greatest = 0;
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        if (distance[s] == 0)
+            queue[tail++] = s;
+    while (head < tail) {
+        const struct rt_switch *s = &g->switches[queue[head]];
+        uint32_t next = distance[queue[head++]] + 1;
+        for (uint32_t i = 0; i < s->group_count; i++) {
+            uint32_t peer = g->groups[s->first_group + i].peer;
+            if (distance[peer] != RT_NONE)
+                continue;
+            distance[peer] = greatest = next;
+            queue[tail++] = peer;
+        }
+    }
+    return greatest;
+}
+
+/* Returns whether there are switches above the leaves at all. */
+static bool rank_from_leaves(const struct rt_graph *g, const bool *leaf, uint32_t *rank)
+{
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        rank[s] = leaf[s] ? 0 : RT_NONE;
+    bool layered = spread(g, rank) > 0;
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        if (rank[s] == RT_NONE) /* a piece without hosts */
+            rank[s] = 0;
+    return layered;
+}
+
+/* rank holds 0 for roots and RT_NONE for others; on return the farthest have rank 0. */
+static void rank_from_roots(const struct rt_graph *g, uint32_t *rank)
+{
+    uint32_t greatest = spread(g, rank);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        rank[s] = rank[s] == RT_NONE ? 0 : greatest - rank[s];
+}
+
+static bool mark_given_roots(const struct rt_graph *g, const struct rt_options *o, uint32_t *rank)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        rank[s] = RT_NONE;
+    for (size_t i = 0; o && i < o->root_count; i++) {
+        uint32_t s = rt_find_switch(g, o->root_guids[i]);
+        if (s == RT_NONE)
+            continue;
+        rank[s] = 0;
+        any = true;
+    }
+    return any;
+}
+
+static bool has_higher_neighbour(const struct rt_graph *g, const uint32_t *rank, uint32_t sw)
+{
+    const struct rt_switch *s = &g->switches[sw];
+    for (uint32_t i = 0; i < s->group_count; i++)
+        if (rank[g->groups[s->first_group + i].peer] > rank[sw])
+            return true;
+    return false;
+}
+
+/* The switch of a piece with the least sum of distances to all others of it. */
+static uint32_t find_centre(const struct rt_graph *g, const uint32_t *piece, uint32_t wanted)
+{
+    g_autofree uint32_t *distance = g_new(uint32_t, g->switch_count + 1);
+    uint64_t best_sum = UINT64_MAX;
+    uint32_t best = wanted;
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        if (piece[s] != wanted)
+            continue;
+        for (uint32_t i = 0; i < g->switch_count; i++)
+            distance[i] = i == s ? 0 : RT_NONE;
+        spread(g, distance);
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < g->switch_count; i++)
+            sum += distance[i] == RT_NONE ? 0 : distance[i];
+        if (sum < best_sum) {
+            best_sum = sum;
+            best = s;
+        }
+    }
+    return best;
+}
+
+/* Roots for updn: in each piece the switches of rank 1 or more that have nobody above them, else
+ * the centre. */
+static void mark_found_roots(const struct rt_graph *g, const uint32_t *piece, uint32_t *rank)
+{
+    g_autofree uint32_t *from_leaves = g_memdup2(rank, g->switch_count * sizeof *rank);
+    g_autofree bool *has_tops = g_new0(bool, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        bool top = from_leaves[s] > 0 && !has_higher_neighbour(g, from_leaves, s);
+        rank[s] = top ? 0 : RT_NONE;
+        has_tops[piece[s]] |= top;
+    }
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        if (piece[s] == s && !has_tops[s])
+            rank[find_centre(g, piece, s)] = 0;
+}
+
+static void find_pieces(const struct rt_graph *g, uint32_t *piece)
+{
+    g_autofree uint32_t *queue = g_new(uint32_t, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        piece[s] = RT_NONE;
+    for (uint32_t first = 0; first < g->switch_count; first++) {
+        if (piece[first] != RT_NONE)
+            continue;
+        uint32_t head = 0, tail = 0;
+        queue[tail++] = first;
+        piece[first] = first;
+        while (head < tail) {
+            const struct rt_switch *s = &g->switches[queue[head++]];
+            for (uint32_t i = 0; i < s->group_count; i++) {
+                uint32_t peer = g->groups[s->first_group + i].peer;
+                if (piece[peer] != RT_NONE)
+                    continue;
+                piece[peer] = first;
+                queue[tail++] = peer;
+            }
+        }
+    }
+}
+
+/* -- the tree order ------------------------------------------------------------------------- */
+
+static gint by_rank(gconstpointer a, gconstpointer b, gpointer ranks)
+{
+    const uint32_t *rank = ranks;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (rank[x] != rank[y])
+        return rank[x] > rank[y] ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void number_positions(struct rt_order *o, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        o->pos[o->at[i]] = i;
+}
+
+/* -- the pivot order ------------------------------------------------------------------------ */
+
+struct pivoting {
+    const struct rt_graph *g;
+    struct rt_orders *o;
+    uint32_t words;
+    uint64_t *tops; /* words a switch: the tops that it reaches by going up */
+    bool *top;
+    uint32_t *top_bit;
+    bool *rooted; /* has a way up to the list */
+    bool *ancestor;
+    uint32_t listed; /* pivot.at[0..listed-1] is the list */
+};
+
+/* Reaches each switch's upper neighbours in the tree order. */
+#define FOR_UPPER(g, o, sw, peer)                                                                  \
+    for (uint32_t i_ = 0, peer; i_ < (g)->switches[sw].group_count; i_++)                          \
+        if (peer = (g)->groups[(g)->switches[sw].first_group + i_].peer,                           \
+            (o)->tree.pos[peer] < (o)->tree.pos[sw])
+
+static void find_tops(struct pivoting *p)
+{
+    const struct rt_graph *g = p->g;
+    uint32_t tops = 0;
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        p->top[s] = true;
+        FOR_UPPER(g, p->o, s, peer)
+        p->top[s] = false;
+        if (p->top[s])
+            p->top_bit[s] = tops++;
+    }
+    p->words = tops / WORD_BITS + 1;
+    p->tops = g_new0(uint64_t, (size_t)p->words * (g->switch_count + 1));
+    for (uint32_t i = 0; i < g->switch_count; i++) {
+        uint32_t s = p->o->tree.at[i];
+        uint64_t *mine = p->tops + (size_t)s * p->words;
+        if (p->top[s])
+            mine[p->top_bit[s] / WORD_BITS] |= UINT64_C(1) << (p->top_bit[s] % WORD_BITS);
+        FOR_UPPER(g, p->o, s, peer)
+        for (uint32_t w = 0; w < p->words; w++)
+            mine[w] |= p->tops[(size_t)peer * p->words + w];
+    }
+}
+
+/* How many tops a switch reaches of those that have no way to the list. */
+static uint32_t count_loose_tops(const struct pivoting *p, uint32_t sw, const uint64_t *loose)
+{
+    uint32_t count = 0;
+    for (uint32_t w = 0; w < p->words; w++)
+        count += __builtin_popcountll(p->tops[(size_t)sw * p->words + w] & loose[w]);
+    return count;
+}
+
+static void mark_ancestors(struct pivoting *p, uint32_t sw)
+{
+    memset(p->ancestor, 0, p->g->switch_count);
+    p->ancestor[sw] = true;
+    for (uint32_t i = p->o->tree.pos[sw] + 1; i-- > 0;) {
+        uint32_t s = p->o->tree.at[i];
+        if (!p->ancestor[s])
+            continue;
+        FOR_UPPER(p->g, p->o, s, peer)
+        p->ancestor[peer] = true;
+    }
+}
+
+static void list(struct pivoting *p, uint32_t sw)
+{
+    if (p->o->in_list[sw])
+        return;
+    p->o->in_list[sw] = true;
+    p->o->pivot.at[p->listed++] = sw;
+}
+
+/* Puts sw into the list: its ancestors that have a way to the list already keep their place above
+ * it, the others come below it, upside down. */
+static void list_pivot(struct pivoting *p, uint32_t sw)
+{
+    mark_ancestors(p, sw);
+    for (uint32_t i = 0; i < p->o->tree.pos[sw]; i++) {
+        uint32_t s = p->o->tree.at[i];
+        if (p->ancestor[s] && p->rooted[s])
+            list(p, s);
+    }
+    for (uint32_t i = p->o->tree.pos[sw] + 1; i-- > 0;)
+        if (p->ancestor[p->o->tree.at[i]])
+            list(p, p->o->tree.at[i]);
+}
+
+static void find_rooted(struct pivoting *p)
+{
+    for (uint32_t i = 0; i < p->g->switch_count; i++) {
+        uint32_t s = p->o->tree.at[i];
+        p->rooted[s] = p->o->in_list[s];
+        FOR_UPPER(p->g, p->o, s, peer)
+        p->rooted[s] |= p->rooted[peer];
+    }
+}
+
+static bool may_be_pivot(const struct pivoting *p, uint32_t sw, bool first)
+{
+    if (first)
+        return p->o->leaf[sw];
+    if (!p->rooted[sw])
+        return false;
+    FOR_UPPER(p->g, p->o, sw, peer)
+    if (!p->rooted[peer])
+        return true;
+    return false;
+}
+
+/* The first pivot of a piece is the leaf that reaches most tops; further ones the highest switch
+ * that joins loose tops to the list. Ties: most loose tops, then the lowest GUID. */
+static uint32_t choose_pivot(const struct pivoting *p, uint32_t piece, const uint64_t *loose,
+                             bool first)
+{
+    uint32_t best = RT_NONE, best_count = 0;
+    for (uint32_t s = 0; s < p->g->switch_count; s++) {
+        if (p->o->piece[s] != piece || !may_be_pivot(p, s, first))
+            continue;
+        uint32_t count = count_loose_tops(p, s, loose);
+        bool higher = best != RT_NONE && !first && p->o->rank[s] > p->o->rank[best];
+        bool lower = best != RT_NONE && !first && p->o->rank[s] < p->o->rank[best];
+        if (best == RT_NONE || higher || (!lower && count > best_count)) {
+            best = s;
+            best_count = count;
+        }
+    }
+    if (best == RT_NONE) /* a piece without leaves: the lowest in the tree order */
+        for (uint32_t i = 0; i < p->g->switch_count; i++)
+            if (p->o->piece[p->o->tree.at[i]] == piece)
+                best = p->o->tree.at[i];
+    return best;
+}
+
+/* Sets the bits of the loose tops of a piece; returns how many there are. */
+static uint32_t find_loose(const struct pivoting *p, uint32_t piece, uint64_t *loose)
+{
+    uint32_t count = 0;
+    memset(loose, 0, p->words * sizeof *loose);
+    for (uint32_t s = piece; s < p->g->switch_count; s++) {
+        if (p->o->piece[s] != piece || !p->top[s] || p->rooted[s])
+            continue;
+        loose[p->top_bit[s] / WORD_BITS] |= UINT64_C(1) << (p->top_bit[s] % WORD_BITS);
+        count++;
+    }
+    return count;
+}
+
+static void make_pivot_order(const struct rt_graph *g, struct rt_orders *o)
+{
+    uint32_t n = g->switch_count;
+    struct pivoting p = {.g = g,
+                         .o = o,
+                         .top = g_new0(bool, n + 1),
+                         .top_bit = g_new0(uint32_t, n + 1),
+                         .rooted = g_new0(bool, n + 1),
+                         .ancestor = g_new0(bool, n + 1)};
+    find_tops(&p);
+    g_autofree uint64_t *loose = g_new(uint64_t, p.words);
+    for (uint32_t piece = 0; piece < n; piece++) {
+        if (o->piece[piece] != piece || find_loose(&p, piece, loose) < 2)
+            continue;
+        for (bool first = true; find_loose(&p, piece, loose) > 0; first = false) {
+            list_pivot(&p, choose_pivot(&p, piece, loose, first));
+            find_rooted(&p);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!o->in_list[o->tree.at[i]])
+            o->pivot.at[p.listed++] = o->tree.at[i];
+    number_positions(&o->pivot, n);
+    g_free(p.tops);
+    g_free(p.top);
+    g_free(p.top_bit);
+    g_free(p.rooted);
+    g_free(p.ancestor);
+}
+
+/* -- all ------------------------------------------------------------------------------------ */
+
+void rt_orders_make(const struct rt_graph *g, const struct rt_options *options, bool by_distance,
+                    struct rt_orders *o)
+{
+    uint32_t n = g->switch_count;
+    o->rank = g_new0(uint32_t, n + 1);
+    o->leaf = g_new0(bool, n + 1);
+    o->piece = g_new0(uint32_t, n + 1);
+    o->in_list = g_new0(bool, n + 1);
+    struct rt_order *both[] = {&o->tree, &o->pivot};
+    for (unsigned i = 0; i < 2; i++) {
+        both[i]->at = g_new0(uint32_t, n + 1);
+        both[i]->pos = g_new0(uint32_t, n + 1);
+    }
+    find_pieces(g, o->piece);
+    find_leaves(g, o->leaf);
+    if (mark_given_roots(g, options, o->rank)) {
+        for (uint32_t s = 0; s < n; s++)
+            o->leaf[s] &= o->rank[s] != 0;
+        rank_from_roots(g, o->rank);
+    } else {
+        bool layered = rank_from_leaves(g, o->leaf, o->rank);
+        if (by_distance || !layered) {
+            mark_found_roots(g, o->piece, o->rank);
+            rank_from_roots(g, o->rank);
+        }
+    }
+    for (uint32_t s = 0; s < n; s++)
+        o->tree.at[s] = s;
+    if (n)
+        g_qsort_with_data(o->tree.at, n, sizeof *o->tree.at, by_rank, o->rank);
+    number_positions(&o->tree, n);
+    make_pivot_order(g, o);
+}
+
+void rt_orders_clear(struct rt_orders *o)
+{
+    g_free(o->rank);
+    g_free(o->leaf);
+    g_free(o->piece);
+    g_free(o->in_list);
+    g_free(o->tree.at);
+    g_free(o->tree.pos);
+    g_free(o->pivot.at);
+    g_free(o->pivot.pos);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Up*-down* distances as byte vectors, and candidate groups from them. */
+#include "routing/updown.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VECTOR_BYTES 64u
+
+/* One compilation for each width of vector that the processor may have. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) &&             \
+    !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#define VECTORISED __attribute__((target_clones("avx2", "default")))
+#else
+#define VECTORISED
+#endif
+
+static bool is_above(const struct rt_order *o, uint32_t a, uint32_t b)
+{
+    return o->pos[a] < o->pos[b];
+}
+
+/* -- distances ------------------------------------------------------------------------------ */
+
+/* mine = min(mine, theirs + 1), where 255 stays 255 and 254 + 1 becomes it. */
+VECTORISED static void relax(uint8_t *restrict mine, const uint8_t *restrict theirs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t next = theirs[i] + (theirs[i] != RT_FAR);
+        mine[i] = mine[i] < next ? mine[i] : next;
+    }
+}
+
+static void find_distances(const struct rt_graph *g, const struct rt_order *order,
+                           const uint32_t *column, uint32_t columns, struct rt_distances *d)
+{
+    uint32_t n = g->switch_count;
+    d->order = order;
+    d->stride = (columns + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
+    d->down = g_malloc(d->stride * n + 1);
+    d->any = g_malloc(d->stride * n + 1);
+    memset(d->down, RT_FAR, d->stride * n);
+    for (uint32_t x = 0; x < n; x++)
+        if (column[x] != RT_NONE)
+            d->down[d->stride * x + column[x]] = 0;
+    for (uint32_t i = n; i-- > 0;) { /* from the bottom */
+        uint32_t s = order->at[i];
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+            uint32_t peer = rt_group_of(g, s, k)->peer;
+            if (is_above(order, peer, s))
+                relax(d->down + d->stride * peer, d->down + d->stride * s, d->stride);
+        }
+    }
+    memcpy(d->any, d->down, d->stride * n);
+    for (uint32_t i = 0; i < n; i++) { /* from the top */
+        uint32_t s = order->at[i];
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+            uint32_t peer = rt_group_of(g, s, k)->peer;
+            if (is_above(order, peer, s))
+                relax(d->any + d->stride * s, d->any + d->stride * peer, d->stride);
+        }
+    }
+}
+
+static uint8_t get(const struct rt_distances *d, const uint8_t *matrix, uint32_t s, uint32_t column)
+{
+    return matrix[d->stride * s + column];
+}
+
+/* -- candidates of one entry ---------------------------------------------------------------- */
+
+static enum rt_rule tree_rule(const struct rt_updown *u, uint32_t s, uint32_t x)
+{
+    if (get(&u->tree, u->tree.down, s, x) != RT_FAR)
+        return RT_RULE_TREE_DOWN;
+    return get(&u->tree, u->tree.any, s, x) != RT_FAR ? RT_RULE_TREE_UP : RT_RULE_NONE;
+}
+
+enum rt_rule rt_updown_rule(const struct rt_updown *u, uint32_t s, uint32_t x)
+{
+    enum rt_rule rule = u->pure[x] ? RT_RULE_NONE : tree_rule(u, s, x);
+    uint32_t c = u->column[x];
+    if (rule != RT_RULE_NONE || c == RT_NONE)
+        return rule;
+    if (get(&u->pivot, u->pivot.down, s, c) != RT_FAR)
+        return RT_RULE_PIVOT_DOWN;
+    return get(&u->pivot, u->pivot.any, s, c) != RT_FAR ? RT_RULE_PIVOT_UP : RT_RULE_NONE;
+}
+
+/* Whether the group to peer is a candidate of s for x by the rule that holds there. */
+static bool is_candidate(const struct rt_updown *u, enum rt_rule rule, uint32_t s, uint32_t peer,
+                         uint32_t x)
+{
+    bool tree = rule == RT_RULE_TREE_DOWN || rule == RT_RULE_TREE_UP;
+    bool up = rule == RT_RULE_TREE_UP || rule == RT_RULE_PIVOT_UP;
+    const struct rt_distances *d = tree ? &u->tree : &u->pivot;
+    const uint8_t *matrix = up ? d->any : d->down;
+    uint32_t c = tree ? x : u->column[x];
+    return is_above(d->order, peer, s) == up && get(d, matrix, peer, c) < get(d, matrix, s, c);
+}
+
+unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,
+                              uint8_t groups[RT_MAX_GROUPS])
+{
+    enum rt_rule rule = rt_updown_rule(u, s, x);
+    unsigned count = 0;
+    if (rule == RT_RULE_NONE)
+        return 0;
+    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++)
+        if (is_candidate(u, rule, s, rt_group_of(u->graph, s, k)->peer, x))
+            groups[count++] = k;
+    return count;
+}
+
+/* -- candidates of a row -------------------------------------------------------------------- */
+
+/* Counts where theirs < mine; remembers k there. */
+VECTORISED static void pick(uint8_t *restrict count, uint8_t *restrict single,
+                            const uint8_t *restrict theirs, const uint8_t *restrict mine, uint8_t k,
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t mask = theirs[i] < mine[i] ? 0xFF : 0;
+        count[i] -= mask; /* minus minus one */
+        single[i] = (single[i] & ~mask) | (k & mask);
+    }
+}
+
+static size_t row_stride(const struct rt_updown *u)
+{
+    return MAX(u->tree.stride, u->pivot.stride);
+}
+
+void rt_row_groups_init(struct rt_row_groups *r, const struct rt_updown *u)
+{
+    r->count = g_malloc(row_stride(u) + 1);
+    r->single = g_malloc(row_stride(u) + 1);
+    r->full = g_new0(bool, row_stride(u) + 1);
+    r->scratch = g_malloc(8 * row_stride(u) + 1);
+}
+
+void rt_row_groups_clear(struct rt_row_groups *r)
+{
+    g_free(r->count);
+    g_free(r->single);
+    g_free(r->full);
+    g_free(r->scratch);
+}
+
+/* Counts and singles of s in one order: down into out[0] and out[1], up into out[2] and out[3]. */
+static void pick_all(const struct rt_updown *u, const struct rt_distances *d, uint32_t s,
+                     uint8_t *out[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        memset(out[i], 0, d->stride);
+    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++) {
+        uint32_t peer = rt_group_of(u->graph, s, k)->peer;
+        bool up = is_above(d->order, peer, s);
+        const uint8_t *matrix = up ? d->any : d->down;
+        pick(out[2 * up], out[2 * up + 1], matrix + d->stride * peer, matrix + d->stride * s, k,
+             d->stride);
+    }
+}
+
+static void find_upper(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s)
+{
+    r->upper_count = 0;
+    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++)
+        if (is_above(u->tree.order, rt_group_of(u->graph, s, k)->peer, s))
+            r->upper[r->upper_count++] = k;
+}
+
+void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s)
+{
+    uint8_t *tree[4], *pivot[4];
+    for (unsigned i = 0; i < 4; i++) {
+        tree[i] = r->scratch + i * row_stride(u);
+        pivot[i] = r->scratch + (4 + i) * row_stride(u);
+    }
+    find_upper(r, u, s);
+    pick_all(u, &u->tree, s, tree);
+    if (u->column_count)
+        pick_all(u, &u->pivot, s, pivot);
+    const uint8_t *down = u->tree.down + u->tree.stride * s;
+    const uint8_t *any = u->tree.any + u->tree.stride * s;
+    const uint8_t *pivot_down = u->pivot.down + u->pivot.stride * s;
+    for (uint32_t x = 0; x < u->graph->switch_count; x++) {
+        uint32_t c = u->column[x];
+        bool use_pivot = c != RT_NONE && (u->pure[x] || any[x] == RT_FAR);
+        if (use_pivot) {
+            unsigned up = pivot_down[c] == RT_FAR ? 2 : 0;
+            r->count[x] = pivot[up][c];
+            r->single[x] = pivot[up + 1][c];
+            r->full[x] = false;
+        } else {
+            unsigned up = down[x] == RT_FAR ? 2 : 0;
+            r->count[x] = tree[up][x];
+            r->single[x] = tree[up + 1][x];
+            r->full[x] = up && r->count[x] == r->upper_count;
+        }
+    }
+}
+
+/* -- columns that need the pivot order ------------------------------------------------------ */
+
+VECTORISED static void mark_far(uint8_t *restrict far, const uint8_t *restrict any, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        far[i] |= any[i] == RT_FAR;
+}
+
+/* Whether an entry of s for x may leave upwards in the pivot order. Only switches of the list are
+ * asked, and all that is above one of them is in the list too. */
+static bool may_leave_up(const struct rt_updown *u, uint32_t s, uint32_t x)
+{
+    enum rt_rule rule = rt_updown_rule(u, s, x);
+    if (rule == RT_RULE_NONE || s == x)
+        return false;
+    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++) {
+        uint32_t peer = rt_group_of(u->graph, s, k)->peer;
+        if (is_above(&u->orders.pivot, peer, s) && is_candidate(u, rule, s, peer, x))
+            return true;
+    }
+    return false;
+}
+
+/* Makes those columns pure in which a packet may come down to a switch in the pivot order and leave
+ * it upwards. Outside the list the two orders agree, and the list is closed upwards, so that such
+ * a turn has all of its three switches in the list. Returns whether a column changed. */
+static bool find_impure(struct rt_updown *u)
+{
+    const struct rt_graph *g = u->graph;
+    bool changed = false;
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        for (uint32_t k = 0; u->orders.in_list[s] && k < g->switches[s].group_count; k++) {
+            uint32_t v = rt_group_of(g, s, k)->peer;
+            if (!u->orders.in_list[v] || is_above(&u->orders.pivot, v, s))
+                continue;
+            for (uint32_t x = 0; x < g->switch_count; x++) {
+                if (u->pure[x] || x == s || x == v || !may_leave_up(u, v, x))
+                    continue;
+                enum rt_rule rule = rt_updown_rule(u, s, x);
+                if (rule != RT_RULE_NONE && is_candidate(u, rule, s, v, x))
+                    changed = u->pure[x] = true;
+            }
+        }
+    }
+    return changed;
+}
+
+static void number_columns(struct rt_updown *u, const uint8_t *far)
+{
+    u->column_count = 0;
+    for (uint32_t x = 0; x < u->graph->switch_count; x++)
+        u->column[x] = far[x] || u->pure[x] ? u->column_count++ : RT_NONE;
+}
+
+static void find_columns(struct rt_updown *u)
+{
+    uint32_t n = u->graph->switch_count;
+    g_autofree uint8_t *far = g_malloc0(u->tree.stride + 1);
+    for (uint32_t s = 0; s < n; s++)
+        mark_far(far, u->tree.any + u->tree.stride * s, u->tree.stride);
+    for (uint32_t x = 0; x < n; x++)
+        u->column[x] = RT_NONE;
+    find_impure(u);
+    number_columns(u, far);
+    find_distances(u->graph, &u->orders.pivot, u->column, u->column_count, &u->pivot);
+    find_impure(u);
+}
+
+/* -- pairs without a path ------------------------------------------------------------------- */
+
+static uint32_t count_present(const struct rt_graph *g, uint32_t sw)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++) {
+        const struct rt_dest *d = &g->dests[g->switches[sw].first_dest + i];
+        count += d->present && d->lid;
+    }
+    return count;
+}
+
+/* Pieces of the graph are joined in the pivot order by construction; what is not is too far apart
+ * for a byte. */
+static int count_unreachable(struct rt_updown *u, char *error, size_t error_size)
+{
+    const struct rt_graph *g = u->graph;
+    g_autofree uint32_t *present = g_new(uint32_t, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        present[s] = count_present(g, s);
+    for (uint32_t x = 0; x < g->switch_count; x++) {
+        for (uint32_t s = 0; u->column[x] != RT_NONE && s < g->switch_count; s++) {
+            if (rt_updown_rule(u, s, x) != RT_RULE_NONE)
+                continue;
+            if (u->orders.piece[s] == u->orders.piece[x]) {
+                snprintf(error, error_size,
+                         "switches 0x%016" PRIx64 " and 0x%016" PRIx64
+                         " are more than 254 hops apart",
+                         g->switches[s].guid, g->switches[x].guid);
+                return ENOTSUP;
+            }
+            u->unreachable += present[s] ? present[x] : 0;
+        }
+    }
+    return 0;
+}
+
+int rt_updown_make(struct rt_graph *g, const struct rt_options *options, bool by_distance,
+                   struct rt_updown *u, char *error, size_t error_size)
+{
+    memset(u, 0, sizeof *u);
+    u->graph = rt_graph_ref(g);
+    rt_orders_make(g, options, by_distance, &u->orders);
+    u->column = g_new(uint32_t, g->switch_count + 1);
+    u->pure = g_new0(bool, g->switch_count + 1);
+    for (uint32_t x = 0; x < g->switch_count; x++)
+        u->column[x] = x;
+    find_distances(g, &u->orders.tree, u->column, g->switch_count, &u->tree);
+    find_columns(u);
+    int rc = count_unreachable(u, error, error_size);
+    if (rc)
+        rt_updown_clear(u);
+    return rc;
+}
+
+void rt_updown_clear(struct rt_updown *u)
+{
+    rt_orders_clear(&u->orders);
+    g_free(u->tree.down);
+    g_free(u->tree.any);
+    g_free(u->pivot.down);
+    g_free(u->pivot.any);
+    g_free(u->column);
+    g_free(u->pure);
+    rt_graph_unref(u->graph);
+    memset(u, 0, sizeof *u);
+}

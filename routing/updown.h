@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What ftree and updn share: the up*-down* distances of all switches from all switches, and the
+ * candidate groups of each (switch, destination switch).
+ *
+ * Distances are bytes (255 = none), a row of them a vector over destination switches ("columns").
+ * `down` is the length of a path that only goes down, `any` of one that goes up first. They exist
+ * for the tree order over all columns, and for the pivot order over those that need it.
+ *
+ * An entry of s for a destination on x, the *rule*:
+ *   RT_RULE_TREE_DOWN   tree.down finite: the lower groups whose tree.down is less than s's
+ *   RT_RULE_TREE_UP     else tree.any finite: the upper groups whose tree.any is less than s's
+ *   RT_RULE_PIVOT_DOWN, RT_RULE_PIVOT_UP   else the same in the pivot order
+ * A column where that would mix with a turn that the pivot order forbids is `pure`: there all
+ * switches use the pivot order alone. Every column so obeys the pivot order, which makes the whole
+ * plan free of credit loops; rt_updown_make checks each possible turn, it does not assume. */
+#ifndef ROUTING_UPDOWN_H
+#define ROUTING_UPDOWN_H
+
+#include "routing/graph.h"
+#include "routing/order.h"
+
+#define RT_FAR 255u
+#define RT_MAX_GROUPS 254u
+
+enum rt_rule { RT_RULE_NONE, RT_RULE_TREE_DOWN, RT_RULE_TREE_UP, RT_RULE_PIVOT_DOWN, RT_RULE_PIVOT_UP };
+
+struct rt_distances {
+    const struct rt_order *order;
+    size_t stride;       /* bytes a row, padded for vectors */
+    uint8_t *down, *any; /* switch_count rows */
+};
+
+struct rt_updown {
+    struct rt_graph *graph;
+    struct rt_orders orders;
+    struct rt_distances tree;  /* column = switch number */
+    struct rt_distances pivot; /* column = column[x] */
+    uint32_t *column;          /* RT_NONE: x needs the tree order only */
+    uint32_t column_count;
+    bool *pure;
+    size_t unreachable; /* (source switch, present destination with a LID), see plan.h */
+};
+
+/* Takes a reference to the graph. Returns 0, or ENOTSUP with a line in error. */
+int rt_updown_make(struct rt_graph *g, const struct rt_options *options, bool by_distance,
+                   struct rt_updown *u, char *error, size_t error_size);
+void rt_updown_clear(struct rt_updown *u);
+
+enum rt_rule rt_updown_rule(const struct rt_updown *u, uint32_t s, uint32_t x);
+/* The candidate groups of s for x != s, as indices among the groups of s, ascending. */
+unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,
+                              uint8_t groups[RT_MAX_GROUPS]);
+
+/* The same for all x at once. count[x] is the number of candidates, single[x] the candidate where
+ * there is one only (index among the groups of s). full[x]: all upper groups of the tree order. */
+struct rt_row_groups {
+    uint8_t *count, *single;
+    bool *full;
+    uint8_t upper[RT_MAX_GROUPS]; /* upper groups of s in the tree order */
+    unsigned upper_count;
+    uint8_t *scratch; /* private */
+};
+void rt_row_groups_init(struct rt_row_groups *r, const struct rt_updown *u);
+void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s);
+void rt_row_groups_clear(struct rt_row_groups *r);
+
+static inline const struct rt_group *rt_group_of(const struct rt_graph *g, uint32_t s, unsigned i)
+{
+    return &g->groups[g->switches[s].first_group + i];
+}
+
+#endif
