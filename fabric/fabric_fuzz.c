@@ -2,7 +2,7 @@
 /* libFuzzer target: reads any bytes as a fabric and as a node name map; what is read as a fabric
  * must be written and read back without an error.
  *
- * fabric_fuzz -max_total_time=60 fabric/testdata */
+ * fabric_fuzz -max_total_time=60 DIR, a copy of testdata/, into which it writes new inputs. */
 #include <stdlib.h>
 
 #include "fabric/names.h"

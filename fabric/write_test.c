@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabric/generate.h"
 #include "fabric/read.h"
@@ -224,6 +225,54 @@ static void real_fabrics_are_read_and_come_back(void **state)
     }
 }
 
+/* Runs ibsim on a fabric's text; it must parse it, say nothing of it and leave on "quit". */
+static void assert_ibsim_loads(const struct fabric *f)
+{
+    size_t len;
+    char *text = written(f, &len), output[4096] = "";
+    g_autofree char *path = NULL;
+    int fd = g_file_open_tmp("heddle-XXXXXX.net", &path, NULL);
+    assert_int_not_equal(fd, -1);
+    close(fd);
+    assert_true(g_file_set_contents(path, text, (gssize)len, NULL));
+    free(text);
+    struct fabric_counts c = fabric_count(f);
+    g_autofree char *command = g_strdup_printf(
+        "echo quit | IBSIM_SOCKNAME=heddle-write-test-%d timeout 30 ibsim -s -N %u -S %u -P %u %s "
+        "2>&1",
+        (int)getpid(), f->node_count, c.switches, c.ports + c.switches, path);
+    FILE *in = popen(command, "re");
+    assert_non_null(in);
+    output[fread(output, 1, sizeof output - 1, in)] = '\0';
+    int status = pclose(in);
+    remove(path);
+    if (status != 0 || !strstr(output, "Network simulator ready") || strstr(output, "ibwarn") ||
+        strstr(output, "ibpanic"))
+        fail_msg("ibsim ended with status %d: %s", status, output);
+}
+
+static void ibsim_loads_what_is_written(void **state)
+{
+    g_autofree char *ibsim = g_find_program_in_path("ibsim");
+    if (!ibsim) {
+        print_message("skipped: ibsim (Debian package ibsim-utils) is not installed\n");
+        skip();
+    }
+    struct fabric *f = fabric_generate("pgft:3:16,16,8:1,16,4:1,1,1", NULL, 0);
+    assert_ibsim_loads(f);
+    fabric_destroy(f);
+    f = fabric_generate("pgft:1:2:1:1", NULL, 0); /* what ibsim would take for options, or more */
+    g_strlcpy(f->nodes[0].desc, "a=1 w=99 \" lid 7 lmc 3\n[1] \"x\"", sizeof f->nodes[0].desc);
+    g_strlcpy(f->nodes[1].desc, "size=100 s=9 e=99 # @ [", sizeof f->nodes[1].desc);
+    memset(f->nodes[2].desc, '"', sizeof f->nodes[2].desc - 1);
+    assert_ibsim_loads(f);
+    fabric_destroy(f);
+    f = real_fabric("rail-dgx-140.net");
+    if (f)
+        assert_ibsim_loads(f);
+    fabric_destroy(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +281,7 @@ int main(void)
         cmocka_unit_test(hostile_descriptions_stay_inside_their_quotes),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(real_fabrics_are_read_and_come_back),
+        cmocka_unit_test(ibsim_loads_what_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
