@@ -212,6 +212,8 @@ static void server_event(struct link *l, struct server *s, uint16_t event, gint6
     if (failed || event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
         l->counters.refused_handshakes++;
     } else if (event == ZMQ_EVENT_DISCONNECTED && !s->handshake_failed) {
+        if (now >= s->probe_end_us)
+            s->missing = 0;
         if (!s->missing++)
             s->broke_us = now;
         s->probe_us = now;
