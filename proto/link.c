@@ -532,3 +532,8 @@ size_t link_routing_id(const struct link *l, enum link_channel channel, const ch
     memcpy(id, s->id, s->id_len);
     return s->id_len;
 }
+
+struct link_settings *link_settings(struct link *l)
+{
+    return &l->base.settings;
+}

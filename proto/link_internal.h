@@ -43,6 +43,8 @@ struct link *link_create_with(const struct link_config *config,
 size_t link_routing_id(const struct link *l, enum link_channel channel, const char *peer,
                        uint8_t id[LINK_MAX_ROUTING_ID]);
 
+struct link_settings *link_settings(struct link *l);
+
 /* --- link_zap.c: who may connect. The table is shared with the handler's thread. --- */
 
 struct zap;
