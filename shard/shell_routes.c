@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that run routing jobs. */
+#include "shard/shell_routes.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define THREADS 2
+
+struct shell_routes {
+    GThreadPool *pool;
+    GAsyncQueue *done; /* struct route_result */
+    gint stopping;     /* atomic: jobs that wait are dropped */
+    int event_fd;
+};
+
+static void run(void *data, void *user)
+{
+    struct route_job *job = data;
+    struct shell_routes *r = user;
+    if (!g_atomic_int_get(&r->stopping))
+        g_async_queue_push(r->done, route_job_run(job));
+    route_job_free(job);
+    uint64_t one = 1;
+    ssize_t n = write(r->event_fd, &one, sizeof(one));
+    (void)n;
+}
+
+struct shell_routes *shell_routes_create(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    struct shell_routes *r = g_new0(struct shell_routes, 1);
+    r->event_fd = fd;
+    r->done = g_async_queue_new();
+    /* Exclusive threads are started now, with the signal mask of the caller. */
+    r->pool = g_thread_pool_new(run, r, THREADS, TRUE, NULL);
+    if (r->pool == NULL) {
+        shell_routes_destroy(r);
+        errno = EAGAIN;
+        return NULL;
+    }
+    return r;
+}
+
+void shell_routes_destroy(struct shell_routes *r)
+{
+    if (r == NULL)
+        return;
+    g_atomic_int_set(&r->stopping, 1);
+    if (r->pool != NULL)
+        g_thread_pool_free(r->pool, FALSE, TRUE);
+    for (struct route_result *x; (x = g_async_queue_try_pop(r->done)) != NULL;)
+        route_result_free(x);
+    g_async_queue_unref(r->done);
+    close(r->event_fd);
+    g_free(r);
+}
+
+void shell_routes_submit(struct shell_routes *r, struct route_job *job)
+{
+    g_thread_pool_push(r->pool, job, NULL);
+}
+
+int shell_routes_fd(const struct shell_routes *r)
+{
+    return r->event_fd;
+}
+
+struct route_result *shell_routes_done(struct shell_routes *r)
+{
+    uint64_t count;
+    ssize_t n = read(r->event_fd, &count, sizeof(count));
+    (void)n;
+    return g_async_queue_try_pop(r->done);
+}
