@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The daemons of a lab: how each is called, with which environment, and starting one of them."""
+import os
+import socket
+import time
+
+from heddle_lab import build, ibsim, procs
+from heddle_lab.errors import LabError
+
+READY_TIMEOUT_S = 30
+LAST_LINES = 12
+
+
+def free_ports(count):
+    """TCP ports of 127.0.0.1 that nobody has bound, all different."""
+    sockets = []
+    try:
+        for _ in range(count):
+            s = socket.socket()
+            s.bind(('127.0.0.1', 0))
+            sockets.append(s)
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+def environment(lab, host=None, mad_log=None):
+    """What a process of the lab sees; with host, it is attached to the simulator there."""
+    env = dict(os.environ)
+    for name in ('LD_PRELOAD', 'SIM_HOST', 'IBSIM_SERVER_NAME', 'HEDDLE_MAD_LOG', 'HEDDLE_CONFIG'):
+        env.pop(name, None)
+    env[procs.LAB_ID] = lab.data['id']
+    env['IBSIM_SOCKNAME'] = lab.data['sockname']
+    if host is not None:
+        env['SIM_HOST'] = host
+        env['LD_PRELOAD'] = build.preload(lab.data['build'])
+        given = env.get('ASAN_OPTIONS', '')  # a sanitizer's library comes after a preload
+        env['ASAN_OPTIONS'] = ':'.join(filter(None, [given, 'verify_asan_link_order=0']))
+    if mad_log is not None:
+        env['HEDDLE_MAD_LOG'] = mad_log
+    return env
+
+
+def describe(lab, name, argv, host=None, ports=()):
+    """The record of state.json, without a process yet."""
+    return {
+        'argv': argv,
+        'cwd': lab.path('run', name),
+        'log': lab.path('log', name + '.log'),
+        'mad_log': lab.path('log', name + '.mad') if host else None,
+        'node': host,
+        'ports': list(ports),
+        'proc': None,
+    }
+
+
+def describe_ibsim(lab, net):
+    daemon = describe(lab, 'ibsim', ibsim.argv(net, lab.data['net']))
+    daemon['answers'] = lab.path('log', 'ibsim.answers')
+    daemon['console'] = lab.path('run', 'ibsim.console')
+    return daemon
+
+
+def launch(lab, name):
+    """Starts a recorded daemon and records its process."""
+    daemon = lab.daemons[name]
+    env = environment(lab, daemon['node'], daemon['mad_log'])
+    if name == 'ibsim':
+        ibsim.make_console(daemon['console'])
+        console = ibsim.open_console(daemon['console'])
+        try:
+            daemon['proc'] = procs.start(daemon['argv'], env, daemon['cwd'], daemon['log'],
+                                         stdin=console, out_log=daemon['answers'])
+        finally:
+            os.close(console)
+    else:
+        daemon['proc'] = procs.start(daemon['argv'], env, daemon['cwd'], daemon['log'])
+    daemon['started_ns'] = time.monotonic_ns()
+    lab.save()
+
+
+def wait_ready(lab, name):
+    """Until it listens on its ports (the simulator: has read the fabric)."""
+    daemon = lab.daemons[name]
+    if name == 'ibsim':
+        ibsim.wait_ready(daemon)
+        return
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    for port in daemon['ports']:
+        while not _listens(port):
+            procs.reap()
+            if not procs.alive(daemon['proc']):
+                raise LabError(f'{name} ended at start')
+            if time.monotonic() > deadline:
+                raise LabError(f'{name} does not listen on port {port} after {READY_TIMEOUT_S} s')
+            time.sleep(0.02)
+
+
+def _listens(port):
+    """Looked up, not connected to: a stray connection would be a fault in the daemon's log."""
+    wanted = f'0100007F:{port:04X}'
+    with open('/proc/net/tcp', encoding='ascii') as table:
+        return any(f[1] == wanted and f[3] == '0A' for f in (line.split() for line in table))
+
+
+def last_lines(lab, name):
+    """The end of a daemon's log, for a person who wants to know why."""
+    path = lab.daemons[name]['log']
+    try:
+        with open(path, encoding='utf-8', errors='replace') as f:
+            lines = f.read().splitlines()[-LAST_LINES:]
+    except OSError:
+        lines = []
+    return ''.join(f'  {name}: {line}\n' for line in lines)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""heddle lab up: all of it or nothing."""
+import os
+import secrets
+import shutil
+import signal
+import sys
+
+from heddle_lab import build, conf, daemons, ibsim, procs
+from heddle_lab.errors import LabError, Refused
+from heddle_lab.net import read_net
+from heddle_lab.place import place
+from heddle_lab.state import FILE, Lab
+
+OURS = ('conf', 'keys', 'store', 'log', 'run', 'fabric.net', 'operator.conf', FILE, 'lock')
+STOP_GRACE_S = 5
+CONVERT_TIMEOUT_S = 120
+
+
+class Interrupted(LabError):
+    pass
+
+
+def _on_signal(signum, _frame):
+    raise Interrupted(f'interrupted by {signal.Signals(signum).name}', 128 + signum)
+
+
+def _claim(directory):
+    """An empty directory, or that of a lab that is down, whose remains are removed."""
+    lab = Lab(directory)
+    if os.path.isdir(lab.dir) and os.listdir(lab.dir):
+        if not os.path.exists(lab.path(FILE)):
+            raise Refused(f'{lab.dir} is not empty and no lab; give another --dir')
+        lab.load()
+        if lab.running() or procs.stragglers(lab.data['id']):
+            raise Refused(f'a lab is running in {lab.dir}; end it with: heddle lab down --dir '
+                          f'{lab.dir}')
+        for name in OURS:
+            path = lab.path(name)
+            shutil.rmtree(path) if os.path.isdir(path) else \
+                os.path.lexists(path) and os.unlink(path)
+    os.makedirs(lab.dir, mode=0o700, exist_ok=True)
+    return lab
+
+
+def _make_keys(lab, names):
+    tree = lab.data['build']
+    wanted = [(conf.COORDINATOR, 'curve'), (conf.SIGN, 'sign'), (conf.CLUSTER_SECRET, 'cluster'),
+              ('operator', 'curve')] + [(n, 'curve') for n in names]
+    for name, kind in wanted:
+        build.heddle(tree, 'keys', 'generate', name, '--kind', kind, '--dir', lab.path('keys'))
+
+
+def _settings(assignments, who):
+    """--set WHO.NAME=VALUE of one kind of daemon; the value is libconfig text."""
+    found = {}
+    for text in assignments:
+        left, sign, value = text.partition('=')
+        kind, dot, name = left.partition('.')
+        if not sign or not dot or kind not in ('coordinator', 'shard') or not name:
+            raise Refused(f'--set {text}: expected coordinator.NAME=VALUE or shard.NAME=VALUE')
+        if kind == who:
+            found[name] = conf.Raw(value)
+    return found
+
+
+def _describe(lab, net, names, options):
+    cluster = lab.data['id']
+    tree = lab.data['build']
+    ports = daemons.free_ports(1 + 2 * len(names))
+    endpoints = [f'tcp://127.0.0.1:{p}' for p in ports]
+    lab.daemons['ibsim'] = daemons.describe_ibsim(lab, net)
+    file = conf.coordinator(lab, cluster, endpoints[0], names, options.domains, options.log_level,
+                            _settings(options.set, 'coordinator'))
+    lab.daemons[conf.COORDINATOR] = daemons.describe(
+        lab, conf.COORDINATOR, [build.program(tree, 'heddle-coordinator'), '-c', file],
+        ports=ports[:1])
+    where = place(net, names, dict(_at(a) for a in options.at))
+    for i, name in enumerate(names):
+        delta, bulk = 1 + 2 * i, 2 + 2 * i
+        file = conf.shard(lab, cluster, name, endpoints[0], endpoints[delta], endpoints[bulk],
+                          options.log_level, _settings(options.set, 'shard'))
+        lab.daemons[name] = daemons.describe(
+            lab, name, [build.program(tree, 'heddle-shard'), '-c', file], host=where[name],
+            ports=[ports[delta], ports[bulk]])
+    conf.operator(lab, cluster, endpoints[0])
+
+
+def _at(text):
+    name, sign, node = text.partition('=')
+    if not sign or not name or not node:
+        raise Refused(f'--at {text}: expected NAME=NODE')
+    return name, node
+
+
+def _prepare(lab, options):
+    tree = build.find(options.build)
+    tag = 'lab-' + secrets.token_hex(4)
+    lab.data = {'id': tag, 'sockname': 'heddle-' + tag, 'build': tree, 'sim': options.sim,
+                'net': lab.path('fabric.net'), 'daemons': {}, 'links_down': [], 'nodes_down': []}
+    conf.make_directories(lab)
+    lab.save()
+    build.preload(tree)
+    build.heddle(tree, 'fabric', 'convert', options.fabric, lab.data['net'],
+                 timeout_s=CONVERT_TIMEOUT_S)
+    net = read_net(lab.data['net'])
+    names = [f'shard-{i + 1}' for i in range(options.shards)]
+    _make_keys(lab, names)
+    _describe(lab, net, names, options)
+    lab.save()
+    return net
+
+
+def _start_all(lab):
+    daemons.launch(lab, 'ibsim')
+    daemons.wait_ready(lab, 'ibsim')
+    daemons.launch(lab, conf.COORDINATOR)
+    daemons.wait_ready(lab, conf.COORDINATOR)
+    shards = [n for n in lab.daemons if n.startswith('shard-')]
+    for name in shards:
+        daemons.launch(lab, name)
+    for name in shards:
+        daemons.wait_ready(lab, name)
+
+
+def end_all(lab):
+    """Ends everything that carries the lab's id: clients first, the simulator last."""
+    sim = lab.daemons.get('ibsim', {}).get('proc')
+    recorded = [d['proc'] for n, d in lab.daemons.items() if n != 'ibsim' and d['proc']]
+    others = [p for p in procs.stragglers(lab.data['id']) if p != sim and p not in recorded]
+    procs.stop(recorded + others, STOP_GRACE_S)
+    if sim:
+        procs.stop([sim], STOP_GRACE_S)
+    procs.stop(procs.stragglers(lab.data['id']), STOP_GRACE_S)
+
+
+def _fail(lab, error):
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, signal.SIG_IGN)
+    procs.reap()
+    dead = [n for n, d in lab.daemons.items() if d['proc'] and not procs.alive(d['proc'])]
+    if not isinstance(error, Interrupted):
+        for name in dead or list(lab.daemons):
+            sys.stderr.write(daemons.last_lines(lab, name))
+    end_all(lab)
+
+
+def up(options):
+    if options.shards < 1:
+        raise Refused(f'--shards {options.shards}: at least one')
+    ibsim.check_shards(options.shards)
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _on_signal)
+    lab = _claim(options.dir)
+    with lab.locked():
+        try:
+            net = _prepare(lab, options)
+            _start_all(lab)
+        except BaseException as error:
+            if lab.data:
+                _fail(lab, error)
+            raise
+    print(f'up: {len(net.switches)} switches, {len(net.hosts)} hosts, '
+          f'{options.shards} shards in {lab.dir}')
+    for name, daemon in lab.daemons.items():
+        print(f'  {name}: pid {daemon["proc"]["pid"]}'
+              + (f' on {daemon["node"]}' if daemon['node'] else ''))
+    return 0

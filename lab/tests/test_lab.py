@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whole labs over ibsim: up, its failures, run, kill and start, links and nodes, down."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from conftest import Runner
+
+
+def scan(lab, *options):
+    out = lab.ok('run', '--', 'heddle-portscan', *options)
+    lines = [json.loads(line) for line in out.splitlines()]
+    return {kind: [x for x in lines if x['kind'] == kind] for kind in ('port', 'link', 'lft', 'end')}
+
+
+def test_up_status_down(lab, tree):
+    out = lab.ok('up', tree)
+    assert '14 switches, 18 hosts, 3 shards' in out
+    data = lab.state().data
+    nodes = [d['node'] for d in data['daemons'].values() if d['node']]
+    assert len(set(nodes)) == 3
+    out = lab.ok('status')
+    assert out.count('running') == 5
+    assert f'status of {lab.dir}/operator.conf' in out
+    lab.ok('down')
+    assert lab.left() == []
+    lab.ok('down')  # again
+    assert lab('status').returncode == 1
+    lab.ok('up', tree, '--shards', '2')  # the same directory
+    assert len(lab.state().daemons) == 4
+
+
+def test_a_directory_with_a_running_lab_is_refused(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    before = lab.state().data
+    done = lab('up', tree)
+    assert done.returncode == 2 and 'a lab is running' in done.stderr
+    assert lab.state().data == before and len(lab.left()) == 3
+
+
+def test_a_directory_of_somebody_else_is_refused(lab, tree):
+    os.mkdir(lab.dir)
+    with open(os.path.join(lab.dir, 'letter'), 'w', encoding='ascii') as f:
+        f.write('mine')
+    done = lab('up', tree)
+    assert done.returncode == 2 and 'is not empty and no lab' in done.stderr
+    assert os.listdir(lab.dir) == ['letter']
+
+
+def test_wrong_input_is_one_line(lab, tree):
+    for arguments, words in ((('nofile.net',), 'No such file'),
+                             ((tree, '--shards', '9'), '10 clients'),
+                             ((tree, '--shards', '0'), 'at least one'),
+                             ((tree, '--at', 'shard-1'), 'expected NAME=NODE'),
+                             ((tree, '--at', 'shard-1=H-nobody'), 'no node "H-nobody"'),
+                             ((tree, '--set', 'x'), 'expected coordinator.NAME=VALUE'),
+                             ((tree, '--domains', '/none'), 'No such file')):
+        done = lab('up', *arguments)
+        assert done.returncode != 0 and words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        if os.path.exists(os.path.join(lab.dir, 'state.json')):
+            assert lab.left() == []
+    for verb in (('status',), ('down',), ('kill', 'x'), ('run', '--', 'true')):
+        other = Runner(lab.build, lab.dir + '-none')
+        done = other(*verb)
+        assert done.returncode == 2 and 'is no lab' in done.stderr
+
+
+def test_a_failed_up_says_why_and_leaves_nothing(lab, tree):
+    for name in ('coordinator-1', 'shard-2'):
+        done = lab('up', tree, FAKE_FAIL=name)
+        assert done.returncode == 1
+        assert f'{name} ended at start' in done.stderr and 'told to fail' in done.stderr
+        assert lab.left() == []
+
+
+def test_a_net_that_ibsim_refuses(lab, tmp_path):
+    net = tmp_path / 'bad.net'
+    net.write_text('Switch 4 "S@1"\n[1] "H"[1]\n\nCa 1 "H"\n\n')
+    done = lab('up', str(net), '--shards', '1')
+    assert done.returncode == 1 and 'ibsim' in done.stderr
+    assert lab.left() == []
+
+
+def test_an_interrupted_up_leaves_nothing(lab, tree):
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        for delay in (0.3, 0.8):
+            child = subprocess.Popen(lab.argv('up', tree), env=lab.environment({}),
+                                     stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            time.sleep(delay)
+            child.send_signal(signum)
+            child.communicate(timeout=30)
+            if child.returncode != 0:  # it may have been up already
+                assert child.returncode in (128 + signum, -signum)
+                if os.path.exists(os.path.join(lab.dir, 'state.json')):
+                    assert lab.left() == []
+            else:
+                lab.ok('down')
+
+
+def test_down_ends_the_deaf_and_what_daemons_leave(lab, tree):
+    lab.ok('up', tree, '--shards', '1', FAKE_CHILD='1', FAKE_DEAF='shard-1')
+    assert len(lab.left()) == 5
+    lab.ok('kill', 'coordinator-1')
+    lab.ok('down')
+    assert lab.left() == []
+
+
+def test_several_labs_live_side_by_side(lab, tree):
+    other = Runner(lab.build, lab.dir + '-2')
+    lab.ok('up', tree, '--shards', '1')
+    try:
+        other.ok('up', tree, '--shards', '2')
+        lab.ok('down')
+        assert len(other.left()) == 4
+    finally:
+        other.ok('down')
+    assert other.left() == []
+
+
+def test_run_passes_status_output_and_a_directory(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    assert lab('run', '--', 'sh', '-c', 'exit 7').returncode == 7
+    assert lab('run', '--', 'sh', '-c', 'kill -9 $$').returncode == 137
+    assert lab('run', '--', 'no-such-program').returncode == 127
+    assert lab('run').returncode == 2
+    first = lab.ok('run', '--', 'pwd').strip()
+    second = lab.ok('run', '--', 'pwd').strip()
+    assert first != second and first.startswith(lab.dir + '/run/')
+    out = lab.ok('run', '--at', 'host 2.1.1', '--', 'sh', '-c', 'echo $SIM_HOST')
+    assert out == 'H-211\n'
+    host = lab.ok('run', '--', 'sh', '-c', 'echo $SIM_HOST').strip()
+    assert host != lab.state().daemons['shard-1']['node']
+    done = lab('run', '--at', 'nobody', '--', 'true')
+    assert done.returncode == 2 and 'no node "nobody"' in done.stderr
+
+
+def test_run_is_never_for_ever(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    begin = time.monotonic()
+    done = lab('run', '--timeout', '0.5', '--', 'sh', '-c', 'sleep 60 & sleep 60')
+    assert done.returncode == 124 and 'did not end within 0.5 s' in done.stderr
+    assert time.monotonic() - begin < 10
+    assert len(lab.left()) == 3
+    child = subprocess.Popen(lab.argv('run', '--', 'sleep', '60'), env=lab.environment({}))
+    time.sleep(0.5)
+    lab.ok('down')
+    child.wait(10)
+
+
+def test_the_fabric_is_seen_from_inside(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    seen = scan(lab, '--lft')
+    assert seen['end'][0]['nodes'] == 32 and seen['end'][0]['unanswered'] == 0
+    assert len(seen['port']) == 32 and len(seen['lft']) == 14
+    assert len(seen['link']) == 18 + 2 * 12 + 2 * 12
+    if shutil.which('ibnetdiscover'):
+        assert lab.ok('run', '--', 'ibnetdiscover').count('\nSwitch') == 14
+    log = lab.dir + '/scan.mad'
+    lab.ok('run', '--mad-log', log, '--', 'heddle-portscan')
+    assert os.path.getsize(log) > 0
+
+
+def test_links_and_nodes_go_down_and_come_back(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    whole = len(scan(lab)['link'])
+    lab.ok('link', 'down', 'S-leaf21', '5')
+    assert len(scan(lab)['link']) == whole - 2
+    assert lab('link', 'down', 'S-spine20', '2').returncode == 2  # the other end of it
+    lab.ok('node', 'down', 'S-spine20')
+    seen = scan(lab)
+    assert len(seen['link']) == whole - 8 and seen['end'][0]['nodes'] == 31
+    assert 'node down      S-spine20' in lab.ok('status')
+    lab.ok('node', 'up', 'S-spine20')
+    assert len(scan(lab)['link']) == whole - 2
+    lab.ok('link', 'up', 'S-spine20', '2')
+    assert len(scan(lab)['link']) == whole
+    lab.ok('node', 'down', 'host 0.0.1')
+    assert scan(lab)['end'][0]['nodes'] == 31
+    lab.ok('node', 'up', 'host 0.0.1')
+    assert len(scan(lab)['link']) == whole
+
+
+def test_neighbours_that_were_down_together_meet_again(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    whole = len(scan(lab)['link'])
+    lab.ok('node', 'down', 'S-leaf20')
+    lab.ok('node', 'down', 'S-spine20')
+    lab.ok('link', 'down', 'S-leaf20', '6')
+    lab.ok('node', 'up', 'S-leaf20')
+    lab.ok('link', 'up', 'S-leaf20', '6')
+    lab.ok('node', 'up', 'S-spine20')
+    assert len(scan(lab)['link']) == whole
+
+
+def test_wrong_links_are_one_line(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    for arguments, words in ((('link', 'down', 'S-leaf00', '8'), 'has no cable on port 8'),
+                             (('link', 'down', 'S-leaf00', 'x'), 'is no port number'),
+                             (('link', 'up', 'S-leaf00', '1'), 'is up already'),
+                             (('node', 'up', 'S-leaf00'), 'is up already'),
+                             (('node', 'down', 'nobody'), 'no node "nobody"')):
+        done = lab(*arguments)
+        assert done.returncode == 2 and words in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    lab.ok('kill', 'ibsim')
+    done = lab('link', 'down', 'S-leaf00', '1')
+    assert done.returncode == 1 and 'no simulator' in done.stderr
+    assert lab('run', '--', 'true').returncode == 1
+
+
+def test_kill_and_start(lab, tree):
+    lab.ok('up', tree)
+    before = time.monotonic_ns()
+    out = lab.ok('kill', 'shard-2')
+    told = dict(f.split('=') for f in out.split()[1:])
+    assert told['signal'] == 'SIGKILL'
+    assert before < int(told['monotonic_ns']) < time.monotonic_ns()
+    assert lab('kill', 'shard-2').returncode == 1
+    assert 'shard-2        dead' in lab.ok('status')
+    lab.ok('start', 'shard-2')
+    assert lab('start', 'shard-2').returncode == 2
+    lab.ok('kill', 'coordinator-1', 'STOP')
+    assert 'coordinator-1  stopped' in lab.ok('status')
+    done = lab('kill', 'shard-1', 'STOP')
+    assert done.returncode == 2 and 'would not survive' in done.stderr
+    assert lab('kill', 'shard-1', 'NOSUCH').returncode == 2
+    assert lab('kill', 'nobody').returncode == 2
+    assert lab('start', 'ibsim').returncode == 2
+
+
+def test_killed_clients_give_their_slots_back(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    for _ in range(12):
+        lab('run', '--', 'sh', '-c', 'ibnetdiscover >/dev/null & sleep 0.03; kill -9 $! $$')
+    assert scan(lab)['end'][0]['nodes'] == 32
