@@ -8,6 +8,11 @@
  * every switch where there is a choice. Destinations without a number (switches, aggregation nodes)
  * use a hash of their port GUID: they do not come in patterns, and so nothing moves when one goes.
  *
+ * Where several lower groups lead to x (a top that is cabled to a pod more than once) the form above
+ * would send a whole pod's traffic the same way, since P(s) numbers in a row share a q. There the
+ * neighbour is taken that x itself would climb over for number t: its *mirror* path. Hosts so come
+ * down evenly, as they would go up.
+ *
  * Rows: hosts of one leaf with neighbouring numbers and LIDs are a *block*, filled by memset where
  * there is one port only and by copying from a pattern where there are all upper ports. */
 #include <errno.h>
@@ -16,7 +21,7 @@
 
 #include "routing/engine.h"
 
-#define MAX_DIVIDER (1u << 30)
+#define MAX_MIRROR 8u /* hops; deeper trees only lose evenness */
 #define MAX_PATTERN 4096u /* entries of a pattern; longer ones are computed one by one */
 
 struct block { /* destinations of one switch with consecutive numbers and LIDs */
@@ -31,31 +36,11 @@ struct ftree {
     struct block *blocks;
     uint32_t *first_block; /* of each switch; switch_count + 1 entries */
     uint32_t longest_block;
+    uint8_t mirror_length;
+    uint32_t *mirror; /* mirror_length switches a destination, from its own upwards; RT_NONE ends */
 };
 
 /* -- preparation ---------------------------------------------------------------------------- */
-
-/* P(u) = max over lower neighbours s of P(s) * the number of upper groups of s; 1 at the bottom. */
-static uint32_t *find_dividers(const struct rt_updown *u)
-{
-    const struct rt_graph *g = u->graph;
-    const struct rt_order *tree = &u->orders.tree;
-    uint32_t *divider = g_new(uint32_t, g->switch_count + 1);
-    for (uint32_t s = 0; s < g->switch_count; s++)
-        divider[s] = 1;
-    for (uint32_t i = g->switch_count; i-- > 0;) {
-        uint32_t s = tree->at[i], upper = 0;
-        for (uint32_t k = 0; k < g->switches[s].group_count; k++)
-            upper += tree->pos[rt_group_of(g, s, k)->peer] < tree->pos[s];
-        uint64_t product = MIN((uint64_t)divider[s] * upper, MAX_DIVIDER);
-        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
-            uint32_t peer = rt_group_of(g, s, k)->peer;
-            if (tree->pos[peer] < tree->pos[s])
-                divider[peer] = MAX(divider[peer], product);
-        }
-    }
-    return divider;
-}
 
 /* A well mixed number below RT_MAX_NUMBER (the finalizer of MurmurHash3). */
 static uint32_t hash_guid(uint64_t guid)
@@ -79,6 +64,46 @@ static uint32_t quotient(const struct ftree *f, uint32_t s, uint32_t dest)
 {
     uint32_t number = f->base.numbers[dest];
     return number != RT_NONE ? number / f->divider[s] : number_of(f, dest);
+}
+
+static unsigned upper_groups(const struct rt_updown *u, uint32_t s, uint8_t groups[RT_MAX_GROUPS])
+{
+    const struct rt_graph *g = u->graph;
+    unsigned count = 0;
+    for (uint32_t k = 0; k < g->switches[s].group_count; k++)
+        if (u->orders.tree.pos[rt_group_of(g, s, k)->peer] < u->orders.tree.pos[s])
+            groups[count++] = k;
+    return count;
+}
+
+/* Climbs from the switch of each destination by the closed form, all upper groups allowed. */
+static void find_mirrors(struct ftree *f)
+{
+    const struct rt_updown *u = &f->base.updown;
+    const struct rt_graph *g = u->graph;
+    uint8_t groups[RT_MAX_GROUPS];
+    uint32_t highest = 0;
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        highest = MAX(highest, u->orders.rank[s]);
+    f->mirror_length = MIN(highest, MAX_MIRROR);
+    f->mirror = g_new(uint32_t, (size_t)g->dest_count * f->mirror_length + 1);
+    uint32_t *next = g_new(uint32_t, g->switch_count * (size_t)RT_MAX_GROUPS + 1);
+    g_autofree uint8_t *upper = g_new0(uint8_t, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        upper[s] = upper_groups(u, s, groups);
+        for (unsigned i = 0; i < upper[s]; i++)
+            next[s * (size_t)RT_MAX_GROUPS + i] = rt_group_of(g, s, groups[i])->peer;
+    }
+    for (uint32_t d = 0; d < g->dest_count; d++) {
+        uint32_t s = g->dests[d].sw;
+        for (unsigned i = 0; i < f->mirror_length; i++) {
+            if (s != RT_NONE)
+                s = upper[s] ? next[s * (size_t)RT_MAX_GROUPS + quotient(f, s, d) % upper[s]]
+                             : RT_NONE;
+            f->mirror[(size_t)d * f->mirror_length + i] = s;
+        }
+    }
+    g_free(next);
 }
 
 static bool continues(const struct block *b, uint32_t number, const struct rt_dest *d)
@@ -124,6 +149,7 @@ struct choice { /* the candidates of s for one x */
     uint32_t s;
     const uint8_t *groups;
     unsigned count;
+    bool several_down; /* more than one lower group: the mirror decides */
 };
 
 static uint8_t port_of(const struct choice *c, uint32_t q)
@@ -133,14 +159,47 @@ static uint8_t port_of(const struct choice *c, uint32_t q)
     return c->g->links[group->first_link + link].port;
 }
 
+static bool is_on_mirror(const struct ftree *f, uint32_t dest, uint32_t sw)
+{
+    const uint32_t *mirror = f->mirror + (size_t)dest * f->mirror_length;
+    for (unsigned i = 0; i < f->mirror_length; i++)
+        if (mirror[i] == sw)
+            return true;
+    return false;
+}
+
+/* Path k uses the k-th group after the one on the mirror path. */
+static uint8_t port_down(const struct ftree *f, const struct choice *c, uint32_t dest,
+                         unsigned path)
+{
+    uint32_t number = number_of(f, dest), at = number % c->count;
+    for (unsigned i = 0; i < c->count; i++)
+        if (is_on_mirror(f, dest, rt_group_of(c->g, c->s, c->groups[i])->peer))
+            at = i;
+    const struct rt_group *group = rt_group_of(c->g, c->s, c->groups[(at + path) % c->count]);
+    uint32_t link = (quotient(f, c->s, dest) + path / c->count) % group->link_count;
+    return c->g->links[group->first_link + link].port;
+}
+
+static void find_choice(const struct ftree *f, uint32_t s, uint32_t x,
+                        uint8_t groups[RT_MAX_GROUPS], struct choice *c)
+{
+    const struct rt_updown *u = &f->base.updown;
+    *c = (struct choice){.g = u->graph, .s = s, .groups = groups};
+    c->count = rt_updown_candidates(u, s, x, groups);
+    c->several_down = c->count > 1 && rt_updown_rule(u, s, x) == RT_RULE_TREE_DOWN;
+}
+
 static unsigned ftree_next_hop(const struct rt_plan *p, uint32_t s, uint32_t dest, unsigned path)
 {
     const struct ftree *f = (const struct ftree *)p;
-    const struct rt_graph *g = p->updown.graph;
     uint8_t groups[RT_MAX_GROUPS];
-    struct choice c = {.g = g, .s = s, .groups = groups};
-    c.count = rt_updown_candidates(&p->updown, s, g->dests[dest].sw, groups);
-    return c.count ? port_of(&c, quotient(f, s, dest) + path) : RT_NO_PATH;
+    struct choice c;
+    find_choice(f, s, p->updown.graph->dests[dest].sw, groups, &c);
+    if (c.count == 0)
+        return RT_NO_PATH;
+    return c.several_down ? port_down(f, &c, dest, path)
+                          : port_of(&c, quotient(f, s, dest) + path);
 }
 
 /* -- a row ---------------------------------------------------------------------------------- */
@@ -220,6 +279,17 @@ static void fill_from(const struct ftree *f, uint32_t x, const struct choice *c,
         fill_block(&f->blocks[i], f->divider[c->s], c, pattern, row);
 }
 
+static void fill_several_down(const struct ftree *f, uint32_t x, const struct choice *c,
+                              uint8_t *row)
+{
+    const struct rt_switch *to = &c->g->switches[x];
+    for (uint32_t d = to->first_dest; d < to->first_dest + to->dest_count; d++) {
+        const struct rt_dest *dest = &c->g->dests[d];
+        for (unsigned k = 0; dest->lid && k < 1u << dest->lmc; k++)
+            row[dest->lid + k] = port_down(f, c, d, k);
+    }
+}
+
 static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
 {
     const struct ftree *f = (const struct ftree *)p;
@@ -232,23 +302,23 @@ static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
     make_pattern(&pattern, &all, f->longest_block);
     for (uint32_t x = 0; x < g->switch_count; x++) {
         uint8_t groups[RT_MAX_GROUPS];
-        struct choice c = {.g = g, .s = s, .groups = groups};
+        struct choice c;
+        const struct rt_group *single = rt_group_of(g, s, r.single[x]);
         if (x == s || r.count[x] == 0)
             continue;
-        if (r.count[x] == 1) {
-            const struct rt_group *only = rt_group_of(g, s, r.single[x]);
-            if (only->link_count == 1) {
-                fill_constant(f, x, g->links[only->first_link].port, row);
-                continue;
-            }
-            groups[0] = r.single[x];
-            c.count = 1;
+        if (r.count[x] == 1 && single->link_count == 1) {
+            fill_constant(f, x, g->links[single->first_link].port, row);
+        } else if (r.count[x] == 1) {
+            c = (struct choice){.g = g, .s = s, .groups = &r.single[x], .count = 1};
             fill_from(f, x, &c, NULL, row);
         } else if (r.full[x]) {
             fill_from(f, x, &all, pattern.period ? &pattern : NULL, row);
         } else {
-            c.count = rt_updown_candidates(&p->updown, s, x, groups);
-            fill_from(f, x, &c, NULL, row);
+            find_choice(f, s, x, groups, &c);
+            if (c.several_down)
+                fill_several_down(f, x, &c, row);
+            else
+                fill_from(f, x, &c, NULL, row);
         }
     }
     rt_fill_own(g, s, row);
@@ -266,6 +336,7 @@ static void ftree_destroy(struct rt_plan *p)
     g_free(f->divider);
     g_free(f->blocks);
     g_free(f->first_block);
+    g_free(f->mirror);
     g_free(f);
 }
 
@@ -284,7 +355,8 @@ static int ftree_prepare(struct rt_graph *graph, const struct rt_options *option
         return rc;
     }
     f->base.numbers = rt_numbers_make(&f->base.updown);
-    f->divider = find_dividers(&f->base.updown);
+    f->divider = rt_dividers_make(&f->base.updown);
+    find_mirrors(f);
     find_blocks(f);
     *plan = &f->base;
     return 0;

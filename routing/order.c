@@ -18,23 +18,25 @@ static uint32_t count_hosts(const struct rt_graph *g, uint32_t sw)
     return hosts;
 }
 
-/* A switch with hosts is a leaf, unless most of its links go to switches with more than twice as
- * many: those are the leaves then, and this is a spine with management hosts. Hosts count whether
- * they are present or not, so that ranks do not move when hosts come and go. */
+/* A switch with hosts is a leaf, unless it has less than half as many as the fullest and is cabled
+ * to at least two switches with more than twice as many: those are leaves, and this is a spine with
+ * management hosts. (A leaf with few hosts is cabled to spines, so it stays one.) Hosts count
+ * whether they are present or not, so that ranks do not move when hosts come and go. */
 static void find_leaves(const struct rt_graph *g, bool *leaf)
 {
     g_autofree uint32_t *hosts = g_new(uint32_t, g->switch_count + 1);
-    for (uint32_t s = 0; s < g->switch_count; s++)
-        hosts[s] = count_hosts(g, s);
+    uint32_t most = 0;
     for (uint32_t s = 0; s < g->switch_count; s++) {
-        uint32_t links = 0, to_fuller = 0;
+        hosts[s] = count_hosts(g, s);
+        most = MAX(most, hosts[s]);
+    }
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        uint32_t fuller = 0;
         for (uint32_t i = 0; i < g->switches[s].group_count; i++) {
-            const struct rt_group *group = &g->groups[g->switches[s].first_group + i];
-            links += group->link_count;
-            if (hosts[group->peer] > 2 * hosts[s])
-                to_fuller += group->link_count;
+            uint32_t peer = g->groups[g->switches[s].first_group + i].peer;
+            fuller += 2 * hosts[peer] >= most && hosts[peer] > 2 * hosts[s];
         }
-        leaf[s] = hosts[s] > 0 && 2 * to_fuller <= links;
+        leaf[s] = hosts[s] > 0 && fuller < 2;
     }
 }
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* updn: up*-down* from given or found roots for any connected graph, least hops, then the least
- * loaded port. The counters are local to a switch, so rows stay independent; destinations are
- * counted in the order (switch GUID, port), hosts first, present or not. */
+ * loaded port. The counters are local to a switch, so rows stay independent.
+ *
+ * Plain round robin has a flaw: leaves send each 9th host, say, to one spine, and a spine that counts
+ * all hosts with 18 upper ports then uses two of them. So a switch counts hosts in an order in which
+ * those that come to it together stand together: by index mod P(s), then by index, where P(s) is the
+ * divider of updown.h. And it counts a host that it does not send upwards as if it did, so that
+ * switches side by side stay in step. Hosts come first, absent ones too, then all others. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -11,6 +16,9 @@
 struct updn {
     struct rt_plan base;
     uint8_t **rows; /* filled on the first next_hop of a switch; atomic pointers */
+    uint32_t *divider;
+    uint32_t *hosts, *others; /* destinations with a LID, by (switch GUID, port) */
+    uint32_t host_count, other_count;
 };
 
 struct counters {
@@ -38,41 +46,60 @@ static uint8_t take_port(struct counters *c, const uint8_t *groups, unsigned cou
     return best;
 }
 
-static void fill_switch(struct counters *c, uint32_t x, const uint8_t *groups, unsigned count,
-                        bool hosts, uint8_t *row)
+/* Destinations on the switch itself or below it still take their turn among the upper ports. */
+static void fill_dest(struct counters *c, const struct updn *p, const struct rt_row_groups *r,
+                      uint32_t dest, uint8_t *row)
 {
-    const struct rt_switch *to = &c->g->switches[x];
-    for (uint32_t i = 0; i < to->dest_count; i++) {
-        const struct rt_dest *d = &c->g->dests[to->first_dest + i];
-        if (d->lid == 0 || hosts != (d->kind == RT_DEST_HOST || d->kind == RT_DEST_ROUTER))
-            continue;
-        for (uint32_t k = 0; k < 1u << d->lmc; k++)
-            row[d->lid + k] = take_port(c, groups, count);
+    const struct rt_dest *d = &c->g->dests[dest];
+    uint8_t groups[RT_MAX_GROUPS];
+    const uint8_t *from = &r->single[d->sw];
+    unsigned count = r->count[d->sw];
+    if (d->sw == c->s) {
+        count = 0;
+    } else if (r->full[d->sw]) {
+        from = r->upper;
+    } else if (count > 1) {
+        count = rt_updown_candidates(&p->base.updown, c->s, d->sw, groups);
+        from = groups;
+    }
+    bool up = count > 0 && rt_updown_rule(&p->base.updown, c->s, d->sw) == RT_RULE_TREE_UP;
+    for (uint32_t k = 0; k < 1u << d->lmc; k++) {
+        if (count)
+            row[d->lid + k] = take_port(c, from, count);
+        if (!up && r->upper_count)
+            take_port(c, r->upper, r->upper_count);
     }
 }
 
-static void updn_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
+static void updn_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
 {
-    const struct rt_updown *u = &p->updown;
-    struct counters c = {.g = u->graph, .s = s};
+    const struct updn *p = (const struct updn *)plan;
+    struct counters c = {.g = plan->updown.graph, .s = s};
     struct rt_row_groups r;
-    rt_row_groups_init(&r, u);
-    rt_row_groups_fill(&r, u, s);
-    for (int hosts = 1; hosts >= 0; hosts--) {
-        for (uint32_t x = 0; x < u->graph->switch_count; x++) {
-            uint8_t groups[RT_MAX_GROUPS];
-            if (x == s || r.count[x] == 0)
-                continue;
-            if (r.full[x])
-                fill_switch(&c, x, r.upper, r.upper_count, hosts, row);
-            else if (r.count[x] == 1)
-                fill_switch(&c, x, &r.single[x], 1, hosts, row);
-            else
-                fill_switch(&c, x, groups, rt_updown_candidates(u, s, x, groups), hosts, row);
-        }
-    }
-    rt_fill_own(u->graph, s, row);
+    rt_row_groups_init(&r, &plan->updown);
+    rt_row_groups_fill(&r, &plan->updown, s);
+    uint32_t divider = p->divider[s];
+    for (uint32_t first = 0; first < MIN(divider, p->host_count); first++)
+        for (uint32_t i = first; i < p->host_count; i += divider)
+            fill_dest(&c, p, &r, p->hosts[i], row);
+    for (uint32_t i = 0; i < p->other_count; i++)
+        fill_dest(&c, p, &r, p->others[i], row);
+    rt_fill_own(c.g, s, row);
     rt_row_groups_clear(&r);
+}
+
+static void list_dests(struct updn *p)
+{
+    const struct rt_graph *g = p->base.updown.graph;
+    p->hosts = g_new(uint32_t, g->dest_count + 1);
+    p->others = g_new(uint32_t, g->dest_count + 1);
+    for (uint32_t d = 0; d < g->dest_count; d++) {
+        bool host = g->dests[d].kind == RT_DEST_HOST || g->dests[d].kind == RT_DEST_ROUTER;
+        if (g->dests[d].lid && host)
+            p->hosts[p->host_count++] = d;
+        else if (g->dests[d].lid)
+            p->others[p->other_count++] = d;
+    }
 }
 
 /* An entry depends on all that were counted before it, so the row is made once and kept. */
@@ -99,6 +126,9 @@ static void updn_destroy(struct rt_plan *p)
     for (uint32_t s = 0; s < p->updown.graph->switch_count; s++)
         g_free(plan->rows[s]);
     g_free(plan->rows);
+    g_free(plan->divider);
+    g_free(plan->hosts);
+    g_free(plan->others);
     rt_updown_clear(&p->updown);
     g_free(plan);
 }
@@ -117,6 +147,8 @@ static int updn_prepare(struct rt_graph *graph, const struct rt_options *options
         g_free(p);
         return rc;
     }
+    p->divider = rt_dividers_make(&p->base.updown);
+    list_dests(p);
     p->rows = g_new0(uint8_t *, graph->switch_count + 1);
     *plan = &p->base;
     return 0;

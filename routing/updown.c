@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define VECTOR_BYTES 64u
+#define MAX_DIVIDER (1u << 30)
 
 /* One compilation for each width of vector that the processor may have. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) &&             \
@@ -307,6 +308,27 @@ static int count_unreachable(struct rt_updown *u, char *error, size_t error_size
         }
     }
     return 0;
+}
+
+uint32_t *rt_dividers_make(const struct rt_updown *u)
+{
+    const struct rt_graph *g = u->graph;
+    const struct rt_order *tree = &u->orders.tree;
+    uint32_t *divider = g_new(uint32_t, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        divider[s] = 1;
+    for (uint32_t i = g->switch_count; i-- > 0;) {
+        uint32_t s = tree->at[i], upper = 0;
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++)
+            upper += tree->pos[rt_group_of(g, s, k)->peer] < tree->pos[s];
+        uint64_t product = MIN((uint64_t)divider[s] * upper, MAX_DIVIDER);
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+            uint32_t peer = rt_group_of(g, s, k)->peer;
+            if (tree->pos[peer] < tree->pos[s])
+                divider[peer] = MAX(divider[peer], product);
+        }
+    }
+    return divider;
 }
 
 int rt_updown_make(struct rt_graph *g, const struct rt_options *options, bool by_distance,

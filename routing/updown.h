@@ -46,6 +46,10 @@ int rt_updown_make(struct rt_graph *g, const struct rt_options *options, bool by
                    struct rt_updown *u, char *error, size_t error_size);
 void rt_updown_clear(struct rt_updown *u);
 
+/* Dividers of all switches: P(u) = max over lower neighbours s of P(s) * the number of upper groups
+ * of s; 1 at the bottom. Hosts whose numbers differ by a multiple of P(s) share their way to s. */
+uint32_t *rt_dividers_make(const struct rt_updown *u);
+
 enum rt_rule rt_updown_rule(const struct rt_updown *u, uint32_t s, uint32_t x);
 /* The candidate groups of s for x != s, as indices among the groups of s, ascending. */
 unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,

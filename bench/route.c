@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bench_route: times an engine on fabrics, checks what it made, and measures how even it is.
+ *
+ *   bench_route [--engine NAME] [--remove PERCENT[:SEED]] [--check] [--measure] FABRIC ...
+ *
+ * FABRIC is a file or a generator (fabric/generate.h). One line a fabric and engine. */
+#include <getopt.h>
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fabric/fabric.h"
+#include "fabric/read.h"
+#include "routing/check.h"
+#include "routing/metrics.h"
+
+#define PERMUTATIONS 1000u
+
+struct settings {
+    const char *engine; /* NULL = all */
+    double remove_percent;
+    unsigned seed;
+    bool check, measure;
+};
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static struct fabric *load(const char *spec)
+{
+    struct fabric_messages *messages = fabric_messages_create();
+    struct fabric *f = fabric_load(spec, messages);
+    for (size_t i = 0; !f && i < fabric_messages_total(messages); i++)
+        fprintf(stderr, "%s\n", fabric_messages_text(messages, i));
+    fabric_messages_destroy(messages);
+    return f;
+}
+
+/* Takes a share of the links between switches away. */
+static void remove_links(struct fabric *f, const struct settings *s)
+{
+    GRand *rand = g_rand_new_with_seed(s->seed);
+    for (uint32_t n = 0; n < f->node_count; n++)
+        for (unsigned p = 1; p <= f->nodes[n].nports; p++) {
+            uint32_t peer = f->nodes[n].ports[p].peer_node;
+            if (peer == FABRIC_NONE || peer <= n || f->nodes[n].type != FABRIC_SWITCH ||
+                f->nodes[peer].type != FABRIC_SWITCH)
+                continue;
+            if (g_rand_double(rand) * 100 < s->remove_percent)
+                fabric_disconnect(f, n, p);
+        }
+    g_rand_free(rand);
+}
+
+/* Hosts in the order of the file: switches as listed, ports by number. */
+static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
+{
+    GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        uint32_t sw = f->nodes[n].type == FABRIC_SWITCH ? rt_find_switch(g, f->nodes[n].guid)
+                                                        : RT_NONE;
+        for (uint32_t i = 0; sw != RT_NONE && i < g->switches[sw].dest_count; i++) {
+            uint32_t d = g->switches[sw].first_dest + i;
+            if (g->dests[d].kind == RT_DEST_HOST)
+                g_array_append_val(hosts, d);
+        }
+    }
+    return hosts;
+}
+
+static void report_check(const struct rt_graph *g, const struct rt_tables *t)
+{
+    struct rt_check_result r;
+    double start = now_ms();
+    bool good = rt_check(g, t, &r, stdout, 3);
+    printf(" check %.0f ms %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
+           " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT
+           " dead %" G_GUINT64_FORMAT " credit %" G_GUINT64_FORMAT " hops<=%u",
+           now_ms() - start, good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected, r.loops,
+           r.dead_ports, r.credit_loop_channels, r.max_hops);
+}
+
+static void run(const char *spec, const struct fabric *f, struct rt_graph *g, const char *name,
+                const struct settings *s)
+{
+    struct rt_plan *plan;
+    struct rt_options options = {.max_vls = 1};
+    char error[256];
+    double start = now_ms();
+    if (rt_engine_find(name)->prepare(g, &options, &plan, error, sizeof error)) {
+        printf("%s %s: %s\n", spec, name, error);
+        return;
+    }
+    double prepared = now_ms();
+    size_t size = g->max_lid + 1u;
+    uint8_t *bytes = g_malloc(size * g->switch_count + 1);
+    const uint8_t **rows = g_new(const uint8_t *, g->switch_count + 1);
+    memset(bytes, 0, size * g->switch_count); /* page faults are not the engine's */
+    double filling = now_ms();
+    for (uint32_t i = 0; i < g->switch_count; i++) {
+        rt_plan_row(plan, i, bytes + size * i, size);
+        rows[i] = bytes + size * i;
+    }
+    double filled = now_ms();
+    printf("%s %s -%.0f%%: switches %u destinations %u prepare %.2f ms rows %.2f ms (one thread)",
+           spec, name, s->remove_percent, g->switch_count, g->dest_count, prepared - start,
+           filled - filling);
+    struct rt_tables t = {.rows = rows, .row_size = size};
+    if (s->check)
+        report_check(g, &t);
+    if (s->measure) {
+        struct rt_metrics m;
+        GArray *hosts = list_hosts(f, g);
+        rt_measure(g, &t, (const uint32_t *)(void *)hosts->data, hosts->len, PERMUTATIONS, s->seed,
+                   &m);
+        printf(" A2A %u RP %u SP %u mean hops %.3f", m.a2a, m.rp, m.sp, m.mean_hops);
+        g_array_free(hosts, TRUE);
+    }
+    printf("\n");
+    g_free(bytes);
+    g_free(rows);
+    rt_plan_destroy(plan);
+}
+
+static int run_fabric(const char *spec, const struct settings *s)
+{
+    struct fabric *f = load(spec);
+    if (!f)
+        return 1;
+    remove_links(f, s);
+    struct rt_graph *g;
+    uint16_t duplicate = 0;
+    int rc = rt_graph_from_fabric(f, &g, &duplicate);
+    if (rc) {
+        fprintf(stderr, "%s: %s (LID %u)\n", spec, strerror(rc), duplicate);
+        fabric_destroy(f);
+        return 1;
+    }
+    for (const char *const *name = rt_engine_names(); *name; name++)
+        if (!s->engine || strcmp(s->engine, *name) == 0)
+            run(spec, f, g, *name, s);
+    rt_graph_unref(g);
+    fabric_destroy(f);
+    return 0;
+}
+
+static int usage(const char *program)
+{
+    fprintf(stderr,
+            "usage: %s [--engine NAME] [--remove PERCENT[:SEED]] [--check] [--measure] FABRIC..\n",
+            program);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"engine", required_argument, NULL, 'e'},
+                                            {"remove", required_argument, NULL, 'r'},
+                                            {"check", no_argument, NULL, 'c'},
+                                            {"measure", no_argument, NULL, 'm'},
+                                            {0}};
+    struct settings s = {.seed = 1};
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        char *end;
+        if (c == 'e' && rt_engine_find(optarg)) {
+            s.engine = optarg;
+        } else if (c == 'r') {
+            s.remove_percent = strtod(optarg, &end);
+            if (*end == ':')
+                s.seed = strtoul(end + 1, NULL, 10);
+        } else if (c == 'c') {
+            s.check = true;
+        } else if (c == 'm') {
+            s.measure = true;
+        } else {
+            return usage(argv[0]);
+        }
+    }
+    if (optind == argc)
+        return usage(argv[0]);
+    int rc = 0;
+    for (int i = optind; i < argc; i++)
+        rc |= run_fabric(argv[i], &s);
+    return rc;
+}

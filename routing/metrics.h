@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How evenly tables spread traffic: three figures that others publish too, all of links between
+ * switches, hosts as sources and destinations. Least is best; 1 is no contention at all.
+ *   A2A  all to all: the greatest, over ports, of min(sources, destinations) through it
+ *   RP   the median over random permutations of the greatest load of a port
+ *   SP   the greatest load of a port over all shifts (host i sends to host i + k) */
+#ifndef ROUTING_METRICS_H
+#define ROUTING_METRICS_H
+
+#include <stdint.h>
+
+#include "routing/check.h"
+
+struct rt_metrics {
+    uint32_t a2a, rp, sp;
+    double mean_hops; /* between switches, over all ordered pairs of hosts */
+};
+
+/* hosts: destination numbers in the order of shifts. Permutations are drawn from seed. Only for
+ * tables that rt_check finds nothing wrong with. */
+void rt_measure(const struct rt_graph *g, const struct rt_tables *t, const uint32_t *hosts,
+                uint32_t host_count, uint32_t permutations, uint64_t seed,
+                struct rt_metrics *metrics);
+
+#endif
