@@ -130,7 +130,7 @@ GPtrArray *view_snapshot(const struct view *v, uint32_t domain, size_t max_bytes
  * left out. Returns 0, or EEXIST with the LID claimed twice. */
 int view_graph(const struct view *v, struct rt_graph **graph, uint16_t *duplicate_lid);
 /* Topological numbers kept: (leaf GUID, port) -> number. A LeafNumbers record of a delta adds to
- * those of its leaf; numbers go only with view_clear_domain(0). */
+ * those of its leaf; RT_NONE takes one away. */
 void view_numbers_to_builder(const struct view *v, struct rt_builder *b);
 bool view_has_number(const struct view *v, uint64_t leaf_guid, unsigned port);
 

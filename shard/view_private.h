@@ -79,6 +79,11 @@ struct view_domain *view_need_domain(struct view *v, uint32_t id);
 uint32_t view_switch_home(const struct view *v, const struct switch_entry *s);
 uint32_t view_end_port_home(const struct view *v, const struct end_port_entry *e);
 
+/* Adds to d the removal of all that the view has in this domain and the chunks of a snapshot
+ * (Heddle__Delta) have not. d may be one of the chunks. */
+void view_snapshot_removals(const struct view *v, uint32_t domain, const GPtrArray *chunks,
+                            Heddle__Delta *d);
+
 /* Fields of raw attributes, IBA 14.2.5.6 and 14.2.5.3. */
 static inline unsigned view_portinfo_lid(const uint8_t portinfo[64])
 {

@@ -313,22 +313,6 @@ Heddle__DomainState *view_pack_state(const struct view_domain *d)
     return r;
 }
 
-static Heddle__LeafNumbers *pack_leaf(const struct leaf_entry *leaf)
-{
-    Heddle__LeafNumbers *r = g_new0(Heddle__LeafNumbers, 1);
-    heddle__leaf_numbers__init(r);
-    r->leaf_guid = leaf->guid;
-    r->ports = g_new0(uint32_t, 256);
-    r->numbers = g_new0(uint32_t, 256);
-    for (unsigned port = 0; port < 256; port++) {
-        if (leaf->number[port] == RT_NONE)
-            continue;
-        r->ports[r->n_ports++] = port;
-        r->numbers[r->n_numbers++] = leaf->number[port];
-    }
-    return r;
-}
-
 void view_delta_add_switch(Heddle__Delta *d, Heddle__SwitchRecord *r)
 {
     d->switches = g_renew(Heddle__SwitchRecord *, d->switches, d->n_switches + 1);
@@ -339,89 +323,4 @@ void view_delta_add_end_port(Heddle__Delta *d, Heddle__EndPortRecord *r)
 {
     d->end_ports = g_renew(Heddle__EndPortRecord *, d->end_ports, d->n_end_ports + 1);
     d->end_ports[d->n_end_ports++] = r;
-}
-
-static void delta_add_numbers(Heddle__Delta *d, Heddle__LeafNumbers *r)
-{
-    d->numbers = g_renew(Heddle__LeafNumbers *, d->numbers, d->n_numbers + 1);
-    d->numbers[d->n_numbers++] = r;
-}
-
-/* -- snapshots ------------------------------------------------------------------------------- */
-
-struct chunker {
-    GPtrArray *chunks;
-    Heddle__Delta *open;
-    size_t bytes, max_bytes;
-};
-
-#define RECORD_OVERHEAD_BYTES 8u /* tag and length of an element of a repeated field */
-
-/* The chunk that has room for one more record of this size. */
-static Heddle__Delta *chunk_for(struct chunker *c, const void *record)
-{
-    size_t size = protobuf_c_message_get_packed_size(record) + RECORD_OVERHEAD_BYTES;
-    if (c->open == NULL || (c->bytes > 0 && c->bytes + size > c->max_bytes)) {
-        c->open = g_new0(Heddle__Delta, 1);
-        heddle__delta__init(c->open);
-        g_ptr_array_add(c->chunks, c->open);
-        c->bytes = 0;
-    }
-    c->bytes += size;
-    return c->open;
-}
-
-static gint compare_leaves(gconstpointer a, gconstpointer b)
-{
-    const struct leaf_entry *x = *(void *const *)a, *y = *(void *const *)b;
-    return x->guid < y->guid ? -1 : x->guid > y->guid;
-}
-
-static void chunk_numbers(const struct view *v, struct chunker *c)
-{
-    GPtrArray *leaves = g_ptr_array_new();
-    GHashTableIter i;
-    gpointer p;
-    g_hash_table_iter_init(&i, v->leaves);
-    while (g_hash_table_iter_next(&i, NULL, &p))
-        g_ptr_array_add(leaves, p);
-    g_ptr_array_sort(leaves, compare_leaves);
-    for (guint n = 0; n < leaves->len; n++) {
-        Heddle__LeafNumbers *r = pack_leaf(g_ptr_array_index(leaves, n));
-        delta_add_numbers(chunk_for(c, r), r);
-    }
-    g_ptr_array_free(leaves, TRUE);
-}
-
-static void free_delta(gpointer d)
-{
-    heddle__delta__free_unpacked(d, NULL);
-}
-
-GPtrArray *view_snapshot(const struct view *v, uint32_t domain, size_t max_bytes)
-{
-    struct chunker c = {.chunks = g_ptr_array_new_with_free_func(free_delta),
-                        .max_bytes = max_bytes};
-    const GPtrArray *all = view_switches(v);
-    for (guint i = 0; i < all->len; i++) {
-        struct switch_entry *s = g_ptr_array_index(all, i);
-        if (view_switch_home(v, s) != domain)
-            continue;
-        Heddle__SwitchRecord *r = view_pack_switch(&s->s);
-        view_delta_add_switch(chunk_for(&c, r), r);
-    }
-    all = view_end_ports(v);
-    for (guint i = 0; i < all->len; i++) {
-        struct end_port_entry *e = g_ptr_array_index(all, i);
-        if (view_end_port_home(v, e) != domain)
-            continue;
-        Heddle__EndPortRecord *r = view_pack_end_port(&e->e);
-        view_delta_add_end_port(chunk_for(&c, r), r);
-    }
-    if (domain == 0)
-        chunk_numbers(v, &c);
-    struct view_domain none = {.id = domain}, *d = view_domain(v, domain);
-    Heddle__DomainState *state = view_pack_state(d != NULL ? d : &none);
-    chunk_for(&c, state)->state = state;
-    return c.chunks;
 }
