@@ -46,8 +46,8 @@ static bool owns_leaf(const Heddle__Member *m, const Heddle__Domain *d)
     return m->leaf_guid && domain_has_switch(d, m->leaf_guid);
 }
 
-static void record_takeover(struct coord_core *c, const Heddle__Domain *d,
-                            const Heddle__Member *to, const char *reason)
+static void record_takeover(struct coord_core *c, const Heddle__Domain *d, const Heddle__Member *to,
+                            const char *reason)
 {
     Heddle__TakeoverRecord *t = g_new(Heddle__TakeoverRecord, 1);
     heddle__takeover_record__init(t);
@@ -138,8 +138,9 @@ static struct candidate *choose_receiver(const struct coord_core *c, const Heddl
 static void warn_over(struct coord_core *c, const struct candidate *k)
 {
     coord_log(c, HL_WARNING, "shard_over_limit",
-              "name=%s nodes=%" G_GUINT64_FORMAT " shard_max_nodes=%u msg=\"no shard has room; "
-              "add a shard\"", k->member->name, k->load, c->config.shard_max_nodes);
+              "name=%s nodes=%" PRIu64 " shard_max_nodes=%u msg=\"no shard has room; "
+              "add a shard\"",
+              k->member->name, k->load, c->config.shard_max_nodes);
 }
 
 /* -- the first distribution ------------------------------------------------------------------ */
@@ -175,8 +176,7 @@ static guint find_exchange(const struct coord_core *c, const GPtrArray *fresh, G
         if (owner[j] == owner[i] || owns_leaf(owner_of(list, owner, j)->member, d) ||
             owns_leaf(owner_of(list, owner, i)->member, e))
             continue;
-        int64_t difference =
-            (int64_t)coord_domain_nodes(c, d) - (int64_t)coord_domain_nodes(c, e);
+        int64_t difference = (int64_t)coord_domain_nodes(c, d) - (int64_t)coord_domain_nodes(c, e);
         if (ABS(difference) < best_difference) {
             best = j;
             best_difference = ABS(difference);
@@ -228,8 +228,8 @@ static bool deal_out(struct coord_core *c, const GPtrArray *fresh, const GArray 
     for (guint i = 0; i < fresh->len; i++) { /* the largest first */
         const Heddle__Domain *d = g_ptr_array_index(fresh, i);
         for (guint k = 1; k < list->len; k++)
-            if (receives_before(&g_array_index(list, struct candidate, k),
-                                owner_of(list, owner, i), d, false))
+            if (receives_before(&g_array_index(list, struct candidate, k), owner_of(list, owner, i),
+                                d, false))
                 owner[i] = k;
         owner_of(list, owner, i)->load += coord_domain_nodes(c, d);
         owner_of(list, owner, i)->domains++;

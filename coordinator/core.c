@@ -2,6 +2,7 @@
 /* The coordinator's core: the step, the way of a decision through the ledger, dispatch. */
 #include "coordinator/core.h"
 
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,12 +126,19 @@ static void copy_config(struct coord_config *to, const struct coord_config *from
         r->ranges = copy_array(r->ranges, sizeof(uint64_t));
     }
     to->cluster_config = record_copy(from->cluster_config);
+    explicit_bzero(to->sign_secret_key, sizeof to->sign_secret_key);
+    explicit_bzero(to->cluster_secret, sizeof to->cluster_secret);
 }
 
 struct coord_core *coord_core_create(const struct coord_config *config)
 {
     struct coord_core *c = g_new0(struct coord_core, 1);
     copy_config(&c->config, config);
+    c->secrets = sodium_malloc(sizeof *c->secrets);
+    g_assert(c->secrets != NULL); /* out of memory, as with all others */
+    memcpy(c->secrets->sign_secret_key, config->sign_secret_key,
+           sizeof c->secrets->sign_secret_key);
+    memcpy(c->secrets->cluster_secret, config->cluster_secret, sizeof c->secrets->cluster_secret);
     c->peers = g_ptr_array_new_with_free_func(peer_free);
     for (guint i = 0; i < c->config.enrolled->len; i++) {
         const struct coord_enrolled *e =
@@ -174,7 +182,7 @@ void coord_core_destroy(struct coord_core *c)
     g_array_unref(c->config.rules);
     g_array_unref(c->config.enrolled);
     heddle__cluster_config__free_unpacked(c->config.cluster_config, NULL);
-    explicit_bzero(&c->config, sizeof c->config);
+    sodium_free(c->secrets);
     g_free(c);
 }
 
@@ -206,8 +214,7 @@ static void start_renewed(struct coord_core *c)
     c->work->incarnation = c->config.incarnation;
     for (size_t i = 0; i < c->work->n_domains; i++)
         c->work->domains[i]->epoch++;
-    coord_log(c, HL_WARNING, "ledger_renewed", "incarnation=%016" G_GINT64_MODIFIER "x",
-              c->config.incarnation);
+    coord_log(c, HL_WARNING, "ledger_renewed", "incarnation=%016" PRIx64, c->config.incarnation);
     coord_dirty(c);
 }
 
@@ -249,12 +256,11 @@ static void on_start(struct coord_core *c, const struct coord_event *e)
 static void write_ledger(struct coord_core *c)
 {
     bool lids_due = c->lids_dirty && (c->dirty || c->now_ms >= c->lids_due_ms);
-    if (!c->started || c->stale || c->writing || c->now_ms < c->retry_ms ||
-        !(c->dirty || lids_due))
+    if (!c->started || c->stale || c->writing || c->now_ms < c->retry_ms || !(c->dirty || lids_due))
         return;
     c->writing = record_copy(c->work);
-    struct coord_action a = {.kind = COORD_ACT_SWAP, .ticket = ++c->ticket,
-                             .expected = c->revision};
+    struct coord_action a = {
+        .kind = COORD_ACT_SWAP, .ticket = ++c->ticket, .expected = c->revision};
     a.assignment = record_copy(c->work);
     if (lids_due) {
         a.lids = coord_pools_backup(c);
@@ -291,8 +297,8 @@ static void publish_takeovers(struct coord_core *c)
     for (uint32_t i = 0; i < c->takeovers_writing; i++) {
         Heddle__TakeoverRecord *t = record_copy(g_ptr_array_index(c->takeovers_open, i));
         coord_log(c, HL_NOTICE, "takeover",
-                  "domain=%u epoch=%" G_GUINT64_FORMAT " from=%s to=%s detect_ms=%u reason=%s",
-                  t->domain, t->epoch, *t->from ? t->from : "-", t->to, t->detect_ms, t->reason);
+                  "domain=%u epoch=%" PRIu64 " from=%s to=%s detect_ms=%u reason=%s", t->domain,
+                  t->epoch, *t->from ? t->from : "-", t->to, t->detect_ms, t->reason);
         g_ptr_array_add(c->takeovers, t);
         if (c->takeovers->len > COORD_MAX_TAKEOVERS)
             g_ptr_array_remove_index(c->takeovers, 0);
@@ -333,9 +339,9 @@ static bool message_acceptable(struct coord_core *c, const struct coord_event *e
     }
     if (strcmp(m->cluster, c->config.cluster) == 0)
         return true;
-    g_autofree char *reason = g_strdup_printf(
-        "this is cluster %s; check 'cluster' in the configuration of %s", c->config.cluster,
-        e->peer);
+    g_autofree char *reason =
+        g_strdup_printf("this is cluster %s; check 'cluster' in the configuration of %s",
+                        c->config.cluster, e->peer);
     Heddle__Refused *body = g_new(Heddle__Refused, 1);
     heddle__refused__init(body);
     record_set_string(&body->reason, reason);

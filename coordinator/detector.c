@@ -88,16 +88,15 @@ static bool revive(struct coord_core *c, struct coord_peer *p, Heddle__Member *m
     return true;
 }
 
-void coord_detector_heartbeat(struct coord_core *c, struct coord_peer *p,
-                              const struct envelope *e)
+void coord_detector_heartbeat(struct coord_core *c, struct coord_peer *p, const struct envelope *e)
 {
     const Heddle__Heartbeat *h = (const Heddle__Heartbeat *)e->body;
     Heddle__Member *m = assignment_member(c->work, p->name);
     if (m->boot_id == 0 || e->boot_id != m->boot_id || !revive(c, p, m))
         return;
     if (p->suspect_since_ms)
-        coord_log(c, HL_NOTICE, "shard_recovered", "name=%s silent_ms=%" G_GUINT64_FORMAT,
-                  p->name, coord_detector_age(c, p));
+        coord_log(c, HL_NOTICE, "shard_recovered", "name=%s silent_ms=%" PRIu64, p->name,
+                  coord_detector_age(c, p));
     coord_detector_reset(p);
     p->last_seen_ms = c->now_ms;
     p->contacted = true;
@@ -121,8 +120,8 @@ static void suspect(struct coord_core *c, struct coord_peer *p, const char *why)
 {
     coord_detector_reset(p);
     p->suspect_since_ms = c->now_ms;
-    coord_log(c, HL_INFO, "shard_suspect", "name=%s why=%s silent_ms=%" G_GUINT64_FORMAT, p->name,
-              why, coord_detector_age(c, p));
+    coord_log(c, HL_INFO, "shard_suspect", "name=%s why=%s silent_ms=%" PRIu64, p->name, why,
+              coord_detector_age(c, p));
 }
 
 void coord_detector_link_down(struct coord_core *c, struct coord_peer *p)
@@ -176,8 +175,7 @@ static void next_round(struct coord_core *c, struct coord_peer *p, const GPtrArr
     r->id = ++c->next_probe_id;
     r->started_ms = c->now_ms;
     for (guint i = 0; i < MIN(peers->len, 2u); i++) {
-        const struct coord_peer *to =
-            g_ptr_array_index(peers, (p->rounds * 2 + i) % peers->len);
+        const struct coord_peer *to = g_ptr_array_index(peers, (p->rounds * 2 + i) % peers->len);
         g_strlcpy(r->asked[r->count++], to->name, sizeof r->asked[0]);
         send_probe(c, p, to->name);
     }
@@ -186,8 +184,7 @@ static void next_round(struct coord_core *c, struct coord_peer *p, const GPtrArr
 
 /* -- verdicts ------------------------------------------------------------------------------ */
 
-void coord_detector_result(struct coord_core *c, struct coord_peer *from,
-                           const struct envelope *e)
+void coord_detector_result(struct coord_core *c, struct coord_peer *from, const struct envelope *e)
 {
     const Heddle__ProbeResult *r = (const Heddle__ProbeResult *)e->body;
     struct coord_peer *p = coord_peer_find(c, r->suspect);
@@ -238,8 +235,8 @@ static void declare_dead(struct coord_core *c, struct coord_peer *p, const char 
     Heddle__Member *m = assignment_member(c->work, p->name);
     m->state = HEDDLE__MEMBER_STATE__MEMBER_DEAD;
     p->died_ms = c->now_ms;
-    coord_log(c, HL_NOTICE, "shard_dead", "name=%s why=%s silent_ms=%" G_GUINT64_FORMAT, p->name,
-              reason, coord_detector_age(c, p));
+    coord_log(c, HL_NOTICE, "shard_dead", "name=%s why=%s silent_ms=%" PRIu64, p->name, reason,
+              coord_detector_age(c, p));
     coord_detector_reset(p);
     coord_dirty(c);
     coord_assignment_settle(c, reason);
@@ -256,9 +253,9 @@ static bool too_many_isolated(const struct coord_core *c)
         const Heddle__Member *m = assignment_member(c->work, p->name);
         bool marked = m->state == HEDDLE__MEMBER_STATE__MEMBER_ISOLATED;
         shards += marked || is_live(c, p);
-        isolated += marked || (is_live(c, p) && p->suspect_since_ms &&
-                               coord_detector_age(c, p) >=
-                                   c->config.cluster_config->isolation_grace_ms);
+        isolated +=
+            marked || (is_live(c, p) && p->suspect_since_ms &&
+                       coord_detector_age(c, p) >= c->config.cluster_config->isolation_grace_ms);
     }
     return isolated * 3 > shards;
 }
@@ -267,9 +264,8 @@ static bool too_many_isolated(const struct coord_core *c)
 static void isolate(struct coord_core *c, struct coord_peer *p)
 {
     bool one_under_way = c->dirty || c->writing || !coord_grants_confirmed(c);
-    if (too_many_isolated(c) ||
-        (one_under_way && c->last_isolation_ms &&
-         c->now_ms < c->last_isolation_ms + COORD_RESEND_MS))
+    if (too_many_isolated(c) || (one_under_way && c->last_isolation_ms &&
+                                 c->now_ms < c->last_isolation_ms + COORD_RESEND_MS))
         return;
     Heddle__Assignment *before = record_copy(c->work);
     guint takeovers = c->takeovers_open->len, actions = c->actions->len;
@@ -285,8 +281,9 @@ static void isolate(struct coord_core *c, struct coord_peer *p)
     }
     heddle__assignment__free_unpacked(before, NULL);
     coord_log(c, HL_WARNING, "shard_isolated",
-              "name=%s silent_ms=%" G_GUINT64_FORMAT " msg=\"it lives but cannot be reached; check "
-              "the management network\"", p->name, coord_detector_age(c, p));
+              "name=%s silent_ms=%" PRIu64 " msg=\"it lives but cannot be reached; check "
+              "the management network\"",
+              p->name, coord_detector_age(c, p));
     c->last_isolation_ms = c->now_ms;
     coord_detector_reset(p);
     coord_dirty(c);
@@ -356,9 +353,9 @@ bool coord_detector_tilt(struct coord_core *c)
     if (c->last_step_ms == 0 || !(back || late) || !any_live(c))
         return false;
     coord_log(c, HL_WARNING, "tilt",
-              "step_ms=%" G_GINT64_FORMAT " msg=\"this process stood still; it decides nothing for "
-              "%" G_GUINT64_FORMAT " ms\"", (gint64)(c->now_ms - c->last_step_ms),
-              coord_detector_period(c));
+              "step_ms=%" PRId64 " msg=\"this process stood still; it decides nothing for "
+              "%" PRIu64 " ms\"",
+              (int64_t)(c->now_ms - c->last_step_ms), coord_detector_period(c));
     for (guint i = 0; i < c->peers->len; i++) {
         struct coord_peer *p = g_ptr_array_index(c->peers, i);
         coord_detector_reset(p);

@@ -22,9 +22,9 @@ void coord_grants_send(struct coord_core *c, const Heddle__Domain *d)
     if (d->epoch == 0 || owner == NULL || owner->public_key.len != 32)
         return;
     uint8_t key[GRANT_KEY_BYTES];
-    grant_domain_key(c->config.cluster_secret, c->config.incarnation, d->id, d->epoch, key);
+    grant_domain_key(c->secrets->cluster_secret, c->config.incarnation, d->id, d->epoch, key);
     Heddle__SignedGrant *g =
-        grant_create(c->config.sign_secret_key, c->config.cluster, c->config.incarnation, d->id,
+        grant_create(c->secrets->sign_secret_key, c->config.cluster, c->config.incarnation, d->id,
                      d->epoch, d->owner, d->owner_boot_id, owner->public_key.data, key);
     explicit_bzero(key, sizeof key);
     r->next_grant_ms = c->now_ms + COORD_RESEND_MS;

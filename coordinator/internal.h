@@ -12,24 +12,26 @@
 #ifndef COORDINATOR_INTERNAL_H
 #define COORDINATOR_INTERNAL_H
 
+#include <inttypes.h>
+
 #include "base/log.h"
 #include "coordinator/core.h"
 #include "coordinator/records.h"
 
-#define COORD_RESEND_MS 1000u        /* grants and assignments that were not confirmed */
-#define COORD_PROBE_TIMEOUT_MS 150u  /* peers answer within about 100 ms */
-#define COORD_PROBE_PACE_MS 100u     /* between two rounds about one suspect */
-#define COORD_EVIDENCE_MS 1000u      /* older verdicts say nothing any more */
-#define COORD_LONELY_BEATS 10u       /* silence of the only shard that counts as death */
-#define COORD_LATE_TICK_MS 200u      /* DESIGN, Detection: TILT */
-#define COORD_REVIVE_MS 1000u        /* heartbeats this long after a death are no leftovers */
-#define COORD_RETRY_MS 500u          /* after the ledger's disk failed */
-#define COORD_LID_FLUSH_MS 1000u     /* found LIDs are written at most this often */
-#define COORD_MAX_TAKEOVERS 64u      /* kept for the status */
-#define COORD_MAX_SWITCHES 16384u    /* more than the LIDs of a subnet of switches and hosts */
-#define COORD_MAX_LIDS 65536u        /* port GUIDs whose LIDs are kept */
-#define COORD_FIRST_LID 64u          /* where the first pool begins */
-#define COORD_END_LID 0xC000u        /* IBA 4.1.3: the first multicast LID */
+#define COORD_RESEND_MS 1000u       /* grants and assignments that were not confirmed */
+#define COORD_PROBE_TIMEOUT_MS 150u /* peers answer within about 100 ms */
+#define COORD_PROBE_PACE_MS 100u    /* between two rounds about one suspect */
+#define COORD_EVIDENCE_MS 1000u     /* older verdicts say nothing any more */
+#define COORD_LONELY_BEATS 10u      /* silence of the only shard that counts as death */
+#define COORD_LATE_TICK_MS 200u     /* DESIGN, Detection: TILT */
+#define COORD_REVIVE_MS 1000u       /* heartbeats this long after a death are no leftovers */
+#define COORD_RETRY_MS 500u         /* after the ledger's disk failed */
+#define COORD_LID_FLUSH_MS 1000u    /* found LIDs are written at most this often */
+#define COORD_MAX_TAKEOVERS 64u     /* kept for the status */
+#define COORD_MAX_SWITCHES 16384u   /* more than the LIDs of a subnet of switches and hosts */
+#define COORD_MAX_LIDS 65536u       /* port GUIDs whose LIDs are kept */
+#define COORD_FIRST_LID 64u         /* where the first pool begins */
+#define COORD_END_LID 0xC000u       /* IBA 4.1.3: the first multicast LID */
 #define COORD_OLD_BOOTS 8u
 
 struct coord_evidence { /* what a peer said of a suspect */
@@ -56,22 +58,27 @@ struct coord_peer { /* one enrolled shard, as far as memory goes */
     bool contacted;            /* said anything since START */
     uint64_t next_catch_up_ms; /* when it may be sent the assignment again */
     struct coord_round round;
-    uint32_t rounds; /* of this suspicion: rotates the peers asked */
-    GArray *evidence; /* struct coord_evidence, the newest of each peer */
+    uint32_t rounds;                     /* of this suspicion: rotates the peers asked */
+    GArray *evidence;                    /* struct coord_evidence, the newest of each peer */
     uint64_t old_boots[COORD_OLD_BOOTS]; /* processes of this name that were replaced */
     unsigned old_boot_next;
-    bool old_leaf_warned;
 };
 
-struct coord_domain_run { /* what is known of a domain, in memory only */
+struct coord_domain_run {     /* what is known of a domain, in memory only */
     uint64_t confirmed_epoch; /* that its owner reported */
     uint64_t next_grant_ms;
     uint32_t reported_nodes, graph_nodes;
 };
 
+struct coord_secrets { /* in sodium_malloc memory: locked, guarded, wiped when freed */
+    uint8_t sign_secret_key[64];
+    uint8_t cluster_secret[32];
+};
+
 struct coord_core {
-    struct coord_config config; /* deep copy */
-    GPtrArray *peers;           /* struct coord_peer, by name */
+    struct coord_config config; /* deep copy, without the secrets */
+    struct coord_secrets *secrets;
+    GPtrArray *peers; /* struct coord_peer, by name */
     Heddle__Assignment *durable, *work, *writing;
     bool started, dirty, stale;
     uint64_t revision, ticket, retry_ms;
@@ -87,11 +94,10 @@ struct coord_core {
     uint32_t unassigned; /* switches reported that no domain takes */
     uint64_t first_topology_ms, first_join_ms;
 
-    GPtrArray *takeovers_open;    /* Heddle__TakeoverRecord: decided, not durable */
-    uint32_t takeovers_writing;   /* how many of them are in `writing` */
-    GPtrArray *takeovers;         /* Heddle__TakeoverRecord: the latest, oldest first */
+    GPtrArray *takeovers_open;  /* Heddle__TakeoverRecord: decided, not durable */
+    uint32_t takeovers_writing; /* how many of them are in `writing` */
+    GPtrArray *takeovers;       /* Heddle__TakeoverRecord: the latest, oldest first */
     uint64_t last_isolation_ms, next_probe_id, tilt_until_ms, last_step_ms;
-    bool overload_warned;
 
     uint64_t now_ms, realtime_ms; /* of the step */
     GArray *actions;
@@ -117,10 +123,8 @@ void coord_members_publish(struct coord_core *c, const Heddle__Assignment *previ
 void coord_members_send_assignment(struct coord_core *c, struct coord_peer *p, bool with_hints);
 
 /* -- detector.c: heartbeats, suspicion, probes, verdicts, isolation, TILT ---------------------- */
-void coord_detector_heartbeat(struct coord_core *c, struct coord_peer *p,
-                              const struct envelope *e);
-void coord_detector_result(struct coord_core *c, struct coord_peer *from,
-                           const struct envelope *e);
+void coord_detector_heartbeat(struct coord_core *c, struct coord_peer *p, const struct envelope *e);
+void coord_detector_result(struct coord_core *c, struct coord_peer *from, const struct envelope *e);
 void coord_detector_link_down(struct coord_core *c, struct coord_peer *p);
 void coord_detector_tick(struct coord_core *c);
 bool coord_detector_tilt(struct coord_core *c); /* at the start of each step */
@@ -138,7 +142,8 @@ bool coord_assignment_settle(struct coord_core *c, const char *reason);
 uint32_t coord_domain_nodes(const struct coord_core *c, const Heddle__Domain *d);
 struct coord_domain_run *coord_domain_run(const struct coord_core *c, uint32_t id);
 
-/* -- topology.c: the graph that shards report, the cut, switches that came later ---------------- */
+/* -- topology.c: the graph that shards report, the cut, switches that came later ----------------
+ */
 void coord_topology_message(struct coord_core *c, struct coord_peer *p, const struct envelope *e);
 void coord_topology_rules(struct coord_core *c); /* domains of the configuration, at START */
 void coord_topology_index(struct coord_core *c); /* switch_domain from work */

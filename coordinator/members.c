@@ -62,13 +62,15 @@ static char *objection(const struct coord_core *c, const struct coord_peer *p,
         return g_strdup("HELLO without a boot id or a port GUID; update heddle-shard");
     if (is_old_boot(p, e->boot_id))
         return g_strdup_printf("another process has joined as %s since; each shard needs a name "
-                               "and a key of its own", p->name);
+                               "and a key of its own",
+                               p->name);
     for (size_t i = 0; i < c->work->n_members; i++) {
         const Heddle__Member *m = c->work->members[i];
         if (strcmp(m->name, p->name) != 0 && m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE &&
             m->port_guid == h->port_guid)
-            return g_strdup_printf("port 0x%016" G_GINT64_MODIFIER "x is used by shard %s already;"
-                                   " give each shard a port of its own", h->port_guid, m->name);
+            return g_strdup_printf("port 0x%016" PRIx64 " is used by shard %s already;"
+                                   " give each shard a port of its own",
+                                   h->port_guid, m->name);
     }
     return NULL;
 }
@@ -121,8 +123,8 @@ static void raise_epochs(struct coord_core *c, const struct coord_peer *p, const
             h->positions[i]->epoch >= UINT64_MAX / 2)
             continue;
         coord_log(c, HL_WARNING, "epoch_behind",
-                  "domain=%u epoch=%" G_GUINT64_FORMAT " peer=%s seen=%" G_GUINT64_FORMAT, d->id,
-                  d->epoch, p->name, h->positions[i]->epoch);
+                  "domain=%u epoch=%" PRIu64 " peer=%s seen=%" PRIu64, d->id, d->epoch, p->name,
+                  h->positions[i]->epoch);
         d->epoch = h->positions[i]->epoch + 1;
         coord_dirty(c);
     }
@@ -264,8 +266,7 @@ void coord_members_publish(struct coord_core *c, const Heddle__Assignment *previ
     for (guint i = 0; i < c->peers->len; i++) {
         struct coord_peer *p = g_ptr_array_index(c->peers, i);
         const Heddle__Member *m = assignment_member(c->durable, p->name);
-        if (!welcomed[i] && m && m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE &&
-            !p->want_welcome)
+        if (!welcomed[i] && m && m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE && !p->want_welcome)
             coord_members_send_assignment(c, p, with_hints);
     }
 }

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define NO_RANK UINT32_MAX
-#define LEAF_SHARE 8u /* a leaf has at least an eighth of its cables, and of the fullest, in hosts */
+#define LEAF_SHARE                                                                                 \
+    8u /* a leaf has at least an eighth of its cables, and of the fullest, in hosts */
 
 struct edge {
     uint32_t from, to, links;
@@ -231,7 +232,8 @@ static GPtrArray *split_by_order(const struct cutter *c, const GArray *set, guin
     return bundle(c, singles, k);
 }
 
-/* -- no levels: METIS ---------------------------------------------------------------------------- */
+/* -- no levels: METIS ----------------------------------------------------------------------------
+ */
 
 static bool run_metis(struct cutter *c, const GArray *set, guint k, idx_t *part)
 {
@@ -287,7 +289,8 @@ static GPtrArray *split_flat(struct cutter *c, const GArray *set, guint k)
     return out;
 }
 
-/* -- levels: pods and what joins them ------------------------------------------------------------ */
+/* -- levels: pods and what joins them ------------------------------------------------------------
+ */
 
 /* The connected pieces of `set`, by their lowest number; c->mark holds each switch's piece. */
 static GPtrArray *find_pieces(struct cutter *c, const GArray *set)

@@ -90,8 +90,7 @@ void assignment_remove_member(Heddle__Assignment *a, const char *name)
         if (strcmp(a->members[i]->name, name) != 0)
             continue;
         heddle__member__free_unpacked(a->members[i], NULL);
-        memmove(&a->members[i], &a->members[i + 1],
-                (a->n_members - i - 1) * sizeof(a->members[0]));
+        memmove(&a->members[i], &a->members[i + 1], (a->n_members - i - 1) * sizeof(a->members[0]));
         a->n_members--;
         return;
     }
@@ -121,8 +120,8 @@ uint32_t assignment_next_domain(const Heddle__Assignment *a)
 
 bool domain_has_switch(const Heddle__Domain *d, uint64_t guid)
 {
-    return d->n_switches && bsearch(&guid, d->switches, d->n_switches, sizeof(uint64_t),
-                                    record_compare_u64) != NULL;
+    return d->n_switches &&
+           bsearch(&guid, d->switches, d->n_switches, sizeof(uint64_t), record_compare_u64) != NULL;
 }
 
 bool domain_add_switch(Heddle__Domain *d, uint64_t guid)

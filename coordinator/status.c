@@ -80,7 +80,7 @@ static void member_problems(const struct coord_core *c, Heddle__Status *s,
     else if (m->state == HEDDLE__MEMBER_STATE__MEMBER_ISOLATED)
         problem(s, "shard %s lives but cannot be reached; check the management network", m->name);
     else if (p->suspect_since_ms)
-        problem(s, "shard %s has not been heard for %" G_GUINT64_FORMAT " ms", m->name, age);
+        problem(s, "shard %s has not been heard for %" PRIu64 " ms", m->name, age);
     if (m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE && m->lid == 0 && m->port_guid)
         problem(s, "shard %s has no LID: the pool for the shards' own ports is used up", m->name);
     if (ABS(p->clock_offset_ms) > 50)
@@ -91,10 +91,12 @@ static void member_problems(const struct coord_core *c, Heddle__Status *s,
     if (h->frozen)
         problem(s, "shard %s sends no Sets: it has stood still or has lost contact", m->name);
     if (h->foreign_sm)
-        problem(s, "shard %s sees a foreign master SM, port 0x%016" G_GINT64_MODIFIER
-                "x; heddle writes nothing until it is gone", m->name, h->foreign_sm_guid);
+        problem(s,
+                "shard %s sees a foreign master SM, port 0x%016" PRIx64
+                "; heddle writes nothing until it is gone",
+                m->name, h->foreign_sm_guid);
     for (size_t i = 0; i < h->n_duplicate_guids; i++)
-        problem(s, "shard %s quarantined the duplicate GUID 0x%016" G_GINT64_MODIFIER "x", m->name,
+        problem(s, "shard %s quarantined the duplicate GUID 0x%016" PRIx64, m->name,
                 h->duplicate_guids[i]);
 }
 
@@ -140,8 +142,10 @@ static void load_problems(const struct coord_core *c, Heddle__Status *s)
             if (strcmp(c->durable->domains[j]->owner, c->durable->members[i]->name) == 0)
                 load += coord_domain_nodes(c, c->durable->domains[j]);
         if (load > c->config.shard_max_nodes)
-            problem(s, "shard %s has %" G_GUINT64_FORMAT " nodes, more than shard_max_nodes = %u; "
-                    "add a shard", c->durable->members[i]->name, load, c->config.shard_max_nodes);
+            problem(s,
+                    "shard %s has %" PRIu64 " nodes, more than shard_max_nodes = %u; "
+                    "add a shard",
+                    c->durable->members[i]->name, load, c->config.shard_max_nodes);
     }
 }
 
@@ -157,8 +161,9 @@ static void all_problems(const struct coord_core *c, Heddle__Status *s)
     }
     software_problems(c, s);
     if (c->durable->auto_partition)
-        problem(s, c->graph_complete ? "no domains yet: waiting for the expected shards"
-                                     : "no domains yet: waiting for the lead to explore the fabric");
+        problem(s, c->graph_complete
+                       ? "no domains yet: waiting for the expected shards"
+                       : "no domains yet: waiting for the lead to explore the fabric");
     for (size_t i = 0; i < c->durable->n_domains; i++)
         domain_problems(c, s, c->durable->domains[i]);
     load_problems(c, s);

@@ -20,8 +20,7 @@ bool coord_topology_ready(const struct coord_core *c, uint64_t since_ms)
 
 static void index_switch(struct coord_core *c, uint64_t guid, uint32_t id)
 {
-    g_hash_table_insert(c->switch_domain, g_memdup2(&guid, sizeof guid),
-                        GUINT_TO_POINTER(id + 1));
+    g_hash_table_insert(c->switch_domain, g_memdup2(&guid, sizeof guid), GUINT_TO_POINTER(id + 1));
 }
 
 void coord_topology_index(struct coord_core *c)
@@ -69,7 +68,8 @@ static void count_nodes(struct coord_core *c, const GPtrArray *graph)
     }
 }
 
-/* -- domains of the configuration ---------------------------------------------------------------- */
+/* -- domains of the configuration ----------------------------------------------------------------
+ */
 
 static bool rule_takes(const struct coord_domain_rule *r, uint64_t guid)
 {
@@ -102,8 +102,9 @@ void coord_topology_rules(struct coord_core *c)
                 coord_dirty(c);
             } else if (has && has != d) {
                 coord_log(c, HL_WARNING, "switch_elsewhere",
-                          "guid=0x%016" G_GINT64_MODIFIER "x domain=%s wanted=%s msg=\"the ledger "
-                          "keeps it where it is\"", guid, has->name, d->name);
+                          "guid=0x%016" PRIx64 " domain=%s wanted=%s msg=\"the ledger "
+                          "keeps it where it is\"",
+                          guid, has->name, d->name);
             }
         }
     }
@@ -113,7 +114,8 @@ void coord_topology_rules(struct coord_core *c)
     }
 }
 
-/* -- switches that came later -------------------------------------------------------------------- */
+/* -- switches that came later --------------------------------------------------------------------
+ */
 
 /* The domain with most links to it, lowest id on ties, among those with room; NULL: none. *linked
  * tells whether any domain is joined to it. */
@@ -168,8 +170,9 @@ static void adopt_switch(struct coord_core *c, Heddle__Domain *d, const Heddle__
     index_switch(c, s->guid, d->id);
     struct coord_domain_run *r = coord_domain_run(c, d->id);
     r->graph_nodes += 1 + s->hosts;
-    coord_pools_fit(c, d, MAX((uint32_t)d->n_switches, r->graph_nodes) +
-                              (s->hosts << coord_lmc(c)) - s->hosts, true);
+    coord_pools_fit(
+        c, d, MAX((uint32_t)d->n_switches, r->graph_nodes) + (s->hosts << coord_lmc(c)) - s->hosts,
+        true);
     coord_dirty(c);
 }
 
@@ -203,12 +206,14 @@ static void assign_new(struct coord_core *c, const GPtrArray *graph)
     }
     if (left != c->unassigned && left)
         coord_log(c, HL_WARNING, "switches_unassigned",
-                  "count=%u first=0x%016" G_GINT64_MODIFIER "x msg=\"no domain takes them; nothing "
-                  "is written to them\"", left, first);
+                  "count=%u first=0x%016" PRIx64 " msg=\"no domain takes them; nothing "
+                  "is written to them\"",
+                  left, first);
     c->unassigned = left;
 }
 
-/* -- messages ------------------------------------------------------------------------------------ */
+/* -- messages ------------------------------------------------------------------------------------
+ */
 
 static bool well_formed(const Heddle__TopologySwitch *s)
 {
@@ -258,7 +263,8 @@ void coord_topology_message(struct coord_core *c, struct coord_peer *p, const st
     assign_new(c, graph);
 }
 
-/* -- the cut ------------------------------------------------------------------------------------- */
+/* -- the cut -------------------------------------------------------------------------------------
+ */
 
 static uint32_t shards_to_cut_for(const struct coord_core *c)
 {
