@@ -24,9 +24,8 @@ struct server { /* a bound ROUTER */
     void *socket, *monitor;
     char *endpoint;
     struct sessions *sessions;
-    bool handshake_failed; /* the last monitor event: the disconnect that follows belongs to it */
-    unsigned missing;      /* connections that broke and are not yet matched with a session */
-    gint64 probe_us, probe_end_us, broke_us;
+    bool suspects;             /* sessions whose end is to be confirmed .. */
+    gint64 probe_us, broke_us; /* .. next at, and since */
 };
 
 struct link {
@@ -203,36 +202,30 @@ void link_disconnect(struct link *l, enum link_channel channel, const char *peer
 
 /* --- connections to us --- */
 
-/* The disconnect of a connection that never got in follows its failure directly: both come from
- * one function of the only I/O thread. It says nothing about any session. */
-static void server_event(struct link *l, struct server *s, uint16_t event, gint64 now)
+/* The event names a descriptor, and libzmq drops the pipe of the connection a little later. */
+static void server_event(struct link *l, struct server *s, uint16_t event, uint32_t value,
+                         gint64 now)
 {
-    bool failed = event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL ||
-                  event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL;
-    if (failed || event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL ||
+        event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL || event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
         l->counters.refused_handshakes++;
-    } else if (event == ZMQ_EVENT_DISCONNECTED && !s->handshake_failed) {
-        if (now >= s->probe_end_us)
-            s->missing = 0;
-        if (!s->missing++)
-            s->broke_us = now;
-        s->probe_us = now;
-        s->probe_end_us = now + PROBE_WINDOW_US;
-    }
-    s->handshake_failed = failed;
+    if (event != ZMQ_EVENT_DISCONNECTED ||
+        !sessions_suspect(s->sessions, (int)value, now + PROBE_WINDOW_US))
+        return;
+    if (!s->suspects)
+        s->broke_us = now;
+    s->suspects = true;
+    s->probe_us = now;
 }
 
 static void server_probe(struct link *l, enum link_channel channel, gint64 now)
 {
     struct server *s = &l->servers[channel];
     g_autoptr(GPtrArray) gone = g_ptr_array_new_with_free_func(g_free);
-    sessions_probe(s->sessions, s->socket, gone);
+    s->suspects = sessions_probe(s->sessions, s->socket, now, gone);
+    s->probe_us = now + PROBE_US;
     for (guint i = 0; i < gone->len; i++)
         events_push(&l->base, LINK_DOWN, channel, g_ptr_array_index(gone, i));
-    s->missing -= MIN(s->missing, gone->len);
-    if (now >= s->probe_end_us)
-        s->missing = 0; /* it was no session of ours, or one that was forgotten before */
-    s->probe_us = now + PROBE_US;
 }
 
 /* `drained`: no message waits. A probe before that could forget a session whose last messages,
@@ -245,8 +238,8 @@ static void server_upkeep(struct link *l, enum link_channel channel, gint64 now,
     if (!s->socket || !l->base.settings.drain_monitors)
         return;
     for (int i = 0; i < MAX_MONITOR_EVENTS && monitor_next(s->monitor, &event, &value); i++)
-        server_event(l, s, event, now);
-    if (s->missing && now >= s->probe_us && (drained || now >= s->broke_us + BUSY_PROBE_US))
+        server_event(l, s, event, value, now);
+    if (s->suspects && now >= s->probe_us && (drained || now >= s->broke_us + BUSY_PROBE_US))
         server_probe(l, channel, now);
 }
 
@@ -370,7 +363,8 @@ static int receive_server(struct link *l, enum link_channel channel, struct link
         rc = EAGAIN;
     } else if (zmq_msg_more(&id) && read_body(l, s->socket) == 0 &&
                identify(l, zmq_msg_data(&id), zmq_msg_size(&id), e->peer, &user_id)) {
-        sessions_seen(s->sessions, zmq_msg_data(&id), zmq_msg_size(&id), e->peer, user_id);
+        sessions_seen(s->sessions, zmq_msg_data(&id), zmq_msg_size(&id),
+                      zmq_msg_get(&l->message, ZMQ_SRCFD), e->peer, user_id);
         fill_message(l, channel, e);
         rc = e->len ? 0 : EBADMSG;
     }
@@ -485,7 +479,7 @@ static gint64 next_timer(const struct link *l)
 {
     gint64 next = G_MAXINT64;
     for (int c = 0; c < LINK_CHANNELS; c++)
-        if (l->servers[c].missing)
+        if (l->servers[c].suspects)
             next = MIN(next, l->servers[c].probe_us);
     for (guint i = 0; i < l->conns->len; i++) {
         const struct conn *c = g_ptr_array_index(l->conns, i);

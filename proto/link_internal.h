@@ -132,7 +132,9 @@ struct session { /* a live connection, by the routing id that it chose */
     uint8_t id_len;
     char peer[PROTO_MAX_NAME + 1];
     char user_id[PROTO_MAX_NAME + 24];
-    uint64_t order; /* of arrival */
+    int fd;          /* its socket in this process, -1 = unknown */
+    uint64_t order;  /* of arrival */
+    gint64 probe_us; /* it may have ended: probe it until then; 0 = no */
 };
 
 struct sessions; /* of one ROUTER */
@@ -140,14 +142,16 @@ struct sessions; /* of one ROUTER */
 struct sessions *sessions_create(void);
 void sessions_destroy(struct sessions *ss);
 /* Notes the sender of a message. */
-void sessions_seen(struct sessions *ss, const uint8_t *id, size_t id_len, const char *peer,
+void sessions_seen(struct sessions *ss, const uint8_t *id, size_t id_len, int fd, const char *peer,
                    const char *user_id);
 /* The newest of peer, or NULL. Valid until the next call that changes the set. */
 const struct session *sessions_newest(const struct sessions *ss, const char *peer);
 void sessions_forget(struct sessions *ss, const struct session *s);
-/* A connection to router broke, we do not know whose: sends an empty frame, which links ignore, to
- * each session; one that cannot be reached is forgotten and its peer appended to `gone` (free each
- * with g_free). */
-void sessions_probe(struct sessions *ss, void *router, GPtrArray *gone);
+/* The connection of this descriptor ended. Descriptors are used again, so this is a suspicion:
+ * the sessions are probed until `until`. Returns whether there are any. */
+bool sessions_suspect(struct sessions *ss, int fd, gint64 until);
+/* Sends each suspect an empty frame, which links ignore; one that cannot be reached is forgotten
+ * and its peer appended to `gone` (free each with g_free). Returns whether suspects remain. */
+bool sessions_probe(struct sessions *ss, void *router, gint64 now, GPtrArray *gone);
 
 #endif

@@ -61,7 +61,7 @@ static void forget_surplus(struct sessions *ss, const char *peer)
         sessions_forget(ss, oldest);
 }
 
-void sessions_seen(struct sessions *ss, const uint8_t *id, size_t id_len, const char *peer,
+void sessions_seen(struct sessions *ss, const uint8_t *id, size_t id_len, int fd, const char *peer,
                    const char *user_id)
 {
     struct session probe = {.id_len = (uint8_t)id_len};
@@ -75,6 +75,7 @@ void sessions_seen(struct sessions *ss, const uint8_t *id, size_t id_len, const 
     *s = probe;
     g_strlcpy(s->peer, peer, sizeof s->peer);
     g_strlcpy(s->user_id, user_id, sizeof s->user_id);
+    s->fd = fd;
     s->order = ++ss->last_order;
     g_hash_table_replace(ss->by_id, s, s);
     forget_surplus(ss, s->peer);
@@ -99,6 +100,22 @@ void sessions_forget(struct sessions *ss, const struct session *s)
     g_hash_table_remove(ss->by_id, s);
 }
 
+bool sessions_suspect(struct sessions *ss, int fd, gint64 until)
+{
+    GHashTableIter it;
+    gpointer key;
+    bool any = false;
+    g_hash_table_iter_init(&it, ss->by_id);
+    while (g_hash_table_iter_next(&it, &key, NULL)) {
+        struct session *s = key;
+        if (s->fd != fd && s->fd != -1)
+            continue;
+        s->probe_us = until;
+        any = true;
+    }
+    return any;
+}
+
 static bool unreachable(void *router, const struct session *s)
 {
     if (zmq_send(router, s->id, s->id_len, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
@@ -113,23 +130,37 @@ static gint by_order(gconstpointer pa, gconstpointer pb)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-void sessions_probe(struct sessions *ss, void *router, GPtrArray *gone)
+/* Pointers to the suspects, oldest first. */
+static GPtrArray *suspects(struct sessions *ss)
 {
-    int events;
-    size_t size = sizeof events;
-    zmq_getsockopt(router, ZMQ_EVENTS, &events, &size); /* makes it see what broke until now */
-    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    GPtrArray *all = g_ptr_array_new();
     GHashTableIter it;
     gpointer key;
     g_hash_table_iter_init(&it, ss->by_id);
     while (g_hash_table_iter_next(&it, &key, NULL))
-        g_ptr_array_add(all, key);
+        if (((struct session *)key)->probe_us)
+            g_ptr_array_add(all, key);
     g_ptr_array_sort(all, by_order);
+    return all;
+}
+
+bool sessions_probe(struct sessions *ss, void *router, gint64 now, GPtrArray *gone)
+{
+    int events;
+    size_t size = sizeof events;
+    bool remain = false;
+    zmq_getsockopt(router, ZMQ_EVENTS, &events, &size); /* makes it see what ended until now */
+    g_autoptr(GPtrArray) all = suspects(ss);
     for (guint i = 0; i < all->len; i++) {
-        const struct session *s = g_ptr_array_index(all, i);
-        if (!unreachable(router, s))
-            continue;
-        g_ptr_array_add(gone, g_strdup(s->peer));
-        sessions_forget(ss, s);
+        struct session *s = g_ptr_array_index(all, i);
+        if (unreachable(router, s)) {
+            g_ptr_array_add(gone, g_strdup(s->peer));
+            sessions_forget(ss, s);
+        } else if (now >= s->probe_us) {
+            s->probe_us = 0;
+        } else {
+            remain = true;
+        }
     }
+    return remain;
 }
