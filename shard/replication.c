@@ -126,11 +126,12 @@ void repl_send(struct replication *r, enum shard_channel channel, const char *pe
     r->cb.send(r->cb.user, channel, peer, &m);
 }
 
+/* An owner also hands on what its predecessors published. */
 bool repl_is_owner(const struct replication *r, const struct stream *s, const char *peer,
                    uint64_t epoch)
 {
-    return (s->assigned_epoch == epoch && strcmp(s->assigned_owner, peer) == 0) ||
-           (s->epoch_owner_epoch == epoch && strcmp(s->epoch_owner, peer) == 0);
+    return (epoch <= s->assigned_epoch && strcmp(s->assigned_owner, peer) == 0) ||
+           (epoch <= s->epoch_owner_epoch && strcmp(s->epoch_owner, peer) == 0);
 }
 
 /* -- hellos ---------------------------------------------------------------------------------- */
@@ -261,6 +262,8 @@ void replication_set_assignment(struct replication *r, const Heddle__Assignment 
         struct stream *s = repl_stream(r, a->domains[i]->id);
         g_strlcpy(s->assigned_owner, a->domains[i]->owner, sizeof s->assigned_owner);
         s->assigned_epoch = a->domains[i]->epoch;
+        if (s->own && s->assigned_epoch > s->own_epoch && strcmp(s->assigned_owner, r->self) != 0)
+            replication_disown(r, s->id);
     }
     /* Fewer live peers may make enough of the acknowledgements that are here. */
     for (guint i = 0; i < r->streams->len; i++) {

@@ -138,8 +138,10 @@ bool repl_promised_away(const struct replication *r, const struct stream *s, con
 {
     if (s->own && s->collect == COLLECT_PULLING && strcmp(s->pulling_from, peer) == 0)
         return false;
-    if (strcmp(s->promised_to, peer) == 0)
-        return false; /* the new owner hands on what it collected */
+    /* The new owner hands on what it collected. */
+    if (strcmp(s->promised_to, peer) == 0 ||
+        (s->assigned_epoch >= s->promised_epoch && strcmp(s->assigned_owner, peer) == 0))
+        return false;
     return epoch < s->promised_epoch && (s->assigned_epoch >= s->promised_epoch ||
                                          r->now_ms < s->promised_at_ms + REPL_PROMISE_MS);
 }

@@ -17,21 +17,21 @@
 
 #define REPL_LOG_DELTAS 1024u
 #define REPL_LOG_BYTES (16u << 20)
-#define REPL_WINDOW 256u             /* deltas under way to one peer for one domain */
+#define REPL_WINDOW 256u /* deltas under way to one peer for one domain */
 #define REPL_CHUNK_BYTES (512u << 10)
 #define REPL_STAGED_BYTES (256u << 20) /* of a snapshot that is coming in */
-#define REPL_COLLECT_MS 20u          /* DESIGN: positions of all reachable peers */
-#define REPL_SUFFIX_PULL_MS 150u     /* without progress: the next best peer */
-#define REPL_RESEND_MS 500u          /* doubled up to .. */
+#define REPL_COLLECT_MS 20u            /* DESIGN: positions of all reachable peers */
+#define REPL_SUFFIX_PULL_MS 150u       /* without progress: the next best peer */
+#define REPL_RESEND_MS 500u            /* doubled up to .. */
 #define REPL_RESEND_MAX_MS 4000u
-#define REPL_SNAPSHOT_MS 2000u       /* the same for snapshots, doubled up to .. */
+#define REPL_SNAPSHOT_MS 2000u /* the same for snapshots, doubled up to .. */
 #define REPL_SNAPSHOT_MAX_MS 8000u
 #define REPL_HELLO_MS 1000u
-#define REPL_PULL_MS 100u            /* the same pull is not sent more often */
-#define REPL_TRUST_PULL_MS 5000u     /* deltas are taken from whom we asked, this long */
+#define REPL_PULL_MS 100u        /* the same pull is not sent more often */
+#define REPL_TRUST_PULL_MS 5000u /* deltas are taken from whom we asked, this long */
 #define REPL_PROMISE_MS 5000u
 #define REPL_MAX_DOMAINS 4096u
-#define REPL_ACK_DELTAS 64u          /* applied without an acknowledgement, at most */
+#define REPL_ACK_DELTAS 64u /* applied without an acknowledgement, at most */
 
 struct position {
     uint64_t epoch, seq;
@@ -42,21 +42,21 @@ struct log_entry {
     GBytes *packed;            /* Delta */
 };
 
-struct delta_log { /* a contiguous part of the chain that ends at the view's position */
+struct delta_log {  /* a contiguous part of the chain that ends at the view's position */
     GQueue entries; /* struct log_entry, ascending */
     size_t bytes;
 };
 
 struct peer_domain { /* what we know of and send to one peer for one domain */
     uint32_t domain;
-    bool known;               /* it told its position in this session */
-    bool serving;             /* it asked us (we may not be the owner) */
+    bool known;   /* it told its position in this session */
+    bool serving; /* it asked us (we may not be the owner) */
     struct position acked, sent;
-    uint32_t in_flight;       /* deltas between the two */
+    uint32_t in_flight; /* deltas between the two */
     uint32_t window;
-    uint64_t resend_at_ms;    /* 0 = nothing unacknowledged */
+    uint64_t resend_at_ms; /* 0 = nothing unacknowledged */
     uint32_t resend_ms;
-    bool snapshot;            /* one is under way; deltas wait */
+    bool snapshot; /* one is under way; deltas wait */
     uint32_t snapshot_ms;
 };
 
@@ -85,7 +85,7 @@ struct stream { /* a domain */
     uint32_t id;
     char assigned_owner[64]; /* by the assignment, with .. */
     uint64_t assigned_epoch;
-    char epoch_owner[64];    /* by the grant in the first delta of .. */
+    char epoch_owner[64]; /* by the grant in the first delta of .. */
     uint64_t epoch_owner_epoch;
     uint64_t promised_epoch; /* a new owner has asked: nothing older is taken any more, .. */
     char promised_to[64];    /* but from it, .. */
@@ -112,9 +112,9 @@ struct replication {
     struct view *view;
     struct replication_callbacks cb;
     char self[64];
-    GPtrArray *peers;    /* struct repl_peer, by name */
-    GPtrArray *streams;  /* struct stream, by id */
-    GHashTable *by_id;   /* id -> struct stream */
+    GPtrArray *peers;   /* struct repl_peer, by name */
+    GPtrArray *streams; /* struct stream, by id */
+    GHashTable *by_id;  /* id -> struct stream */
     uint64_t deadline_ms;
     uint64_t now_ms;
 };
@@ -147,8 +147,8 @@ const GList *delta_log_after(const struct delta_log *log, struct position at);
 /* replication_send.c */
 struct peer_domain *repl_peer_domain(struct repl_peer *p, uint32_t domain);
 void repl_forget_sent(struct repl_peer *p); /* a new session */
-void repl_peer_at(struct replication *r, struct repl_peer *p, struct stream *s,
-                  struct position at, bool restart);
+void repl_peer_at(struct replication *r, struct repl_peer *p, struct stream *s, struct position at,
+                  bool restart);
 void repl_pump(struct replication *r, struct repl_peer *p, struct stream *s);
 void repl_pump_all(struct replication *r, struct stream *s);
 void repl_send_tick(struct replication *r, struct repl_peer *p, struct stream *s);

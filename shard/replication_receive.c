@@ -75,8 +75,10 @@ static bool granted(struct replication *r, struct stream *s, const char *peer, s
                       "peer=%s domain=%u epoch=%lu reason=grant", peer, s->id, at.epoch);
             return false;
         }
-        g_strlcpy(s->epoch_owner, owner, sizeof s->epoch_owner);
-        s->epoch_owner_epoch = at.epoch;
+        if (at.epoch >= s->epoch_owner_epoch) {
+            g_strlcpy(s->epoch_owner, owner, sizeof s->epoch_owner);
+            s->epoch_owner_epoch = at.epoch;
+        }
     }
     return repl_is_owner(r, s, peer, at.epoch) || asked(r, s, peer);
 }

@@ -356,7 +356,7 @@ static bool converged(struct world *w)
 
 static bool run_until_converged(struct world *w, uint64_t limit_ms)
 {
-    for (uint64_t end = w->now + limit_ms; w->now < end; run(w, 10))
+    for (uint64_t end = w->now + limit_ms; w->now < end; run(w, 20))
         if (converged(w))
             return true;
     return converged(w);
@@ -526,7 +526,7 @@ static void random_faults_end_in_agreement(void **state)
 {
     const char *one = g_getenv("SEED");
     uint32_t first = one != NULL ? (uint32_t)strtoul(one, NULL, 10) : 1;
-    for (uint32_t seed = first; seed < first + (one != NULL ? 1u : 60u); seed++) {
+    for (uint32_t seed = first; seed < first + (one != NULL ? 1u : 40u); seed++) {
         struct world w;
         world_start(&w, seed, 2 + (int)(seed % 4), 1 + (int)(seed % MAX_DOMAINS));
         join_all(&w);
