@@ -63,8 +63,8 @@ static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
 {
     GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t n = 0; n < f->node_count; n++) {
-        uint32_t sw = f->nodes[n].type == FABRIC_SWITCH ? rt_find_switch(g, f->nodes[n].guid)
-                                                        : RT_NONE;
+        uint32_t sw =
+            f->nodes[n].type == FABRIC_SWITCH ? rt_find_switch(g, f->nodes[n].guid) : RT_NONE;
         for (uint32_t i = 0; sw != RT_NONE && i < g->switches[sw].dest_count; i++) {
             uint32_t d = g->switches[sw].first_dest + i;
             if (g->dests[d].kind == RT_DEST_HOST)
@@ -80,8 +80,8 @@ static void report_check(const struct rt_graph *g, const struct rt_tables *t)
     double start = now_ms();
     bool good = rt_check(g, t, &r, stdout, 3);
     printf(" check %.0f ms %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
-           " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT
-           " dead %" G_GUINT64_FORMAT " credit %" G_GUINT64_FORMAT " hops<=%u",
+           " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT " dead %" G_GUINT64_FORMAT
+           " credit %" G_GUINT64_FORMAT " hops<=%u",
            now_ms() - start, good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected, r.loops,
            r.dead_ports, r.credit_loop_channels, r.max_hops);
 }

@@ -14,7 +14,6 @@
 #include "routing/check_cycles.h"
 #include "routing/order.h"
 
-
 enum fate { FATE_UNKNOWN, FATE_ON_WALK, FATE_REACHED, FATE_LOST, FATE_LOOP };
 
 struct port_use {
@@ -109,8 +108,7 @@ static void start_walk(struct checker *c, const struct rt_dest *d, uint16_t lid)
             if (port == d->port)
                 c->fate[s] = FATE_REACHED;
         }
-        if (c->fate[s] == FATE_LOST && port != RT_NO_PATH &&
-            c->ports[s][port].channel != RT_NONE) {
+        if (c->fate[s] == FATE_LOST && port != RT_NO_PATH && c->ports[s][port].channel != RT_NONE) {
             c->channel[s] = c->ports[s][port].channel;
             c->fate[s] = FATE_UNKNOWN;
         }
@@ -157,14 +155,13 @@ static void collect_dependencies(struct checker *c, uint32_t s)
             return;
         const struct rt_link *link = &c->g->links[c->channel[s]];
         if (c->channel[link->peer] != RT_NONE)
-            rt_dependencies_add(&c->deps, c->channel[s],
-                                c->g->links[c->channel[link->peer]].port);
+            rt_dependencies_add(&c->deps, c->channel[s], c->g->links[c->channel[link->peer]].port);
         s = link->peer;
     }
 }
 
-static void describe(const struct checker *c, const char *what, uint32_t s,
-                     const struct rt_dest *d, uint16_t lid)
+static void describe(const struct checker *c, const char *what, uint32_t s, const struct rt_dest *d,
+                     uint16_t lid)
 {
     fprintf(c->report,
             "%s: from switch 0x%016" PRIx64 " to LID %u of port 0x%016" PRIx64
@@ -243,7 +240,7 @@ bool rt_check(const struct rt_graph *g, const struct rt_tables *t, struct rt_che
     check_lids(&c);
     result->credit_loop_channels = rt_dependencies_cycles(&c.deps, report, report_limit);
     rt_dependencies_clear(&c.deps);
-    void *all[] = {c.ports, c.source, c.channel, c.fate, c.hops,
+    void *all[] = {c.ports, c.source, c.channel, c.fate,  c.hops,
                    c.turns, c.used,   c.stack,   c.piece, c.rank};
     for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
         g_free(all[i]);

@@ -21,13 +21,13 @@ struct rt_tables { /* rows[sw] has row_size entries; NULL = the switch has no ta
 };
 
 struct rt_check_result {
-    uint64_t pairs;            /* (source switch with a present end port or itself, destination) */
-    uint64_t unreachable;      /* joined by the graph, but no path in the tables */
-    uint64_t disconnected;     /* not joined by the graph at all */
-    uint64_t loops;            /* pairs whose walk returns to a switch */
-    uint64_t dead_ports;       /* entries at ports that have no live link to anybody */
+    uint64_t pairs;        /* (source switch with a present end port or itself, destination) */
+    uint64_t unreachable;  /* joined by the graph, but no path in the tables */
+    uint64_t disconnected; /* not joined by the graph at all */
+    uint64_t loops;        /* pairs whose walk returns to a switch */
+    uint64_t dead_ports;   /* entries at ports that have no live link to anybody */
     uint64_t credit_loop_channels; /* channels that lie on a cycle */
-    uint64_t down_up_turns;    /* informative: pairs with a turn from down to up by given ranks */
+    uint64_t down_up_turns; /* informative: pairs with a turn from down to up by given ranks */
     unsigned max_hops;
 };
 

@@ -8,13 +8,13 @@
 
 struct search {
     const struct rt_dependencies *d;
-    uint32_t *channel_at; /* channel by (switch, port): 256 a switch */
+    uint32_t *channel_at;    /* channel by (switch, port): 256 a switch */
     uint32_t *visited, *low; /* order of the visit from 1, 0 = not yet */
     uint32_t *component;     /* RT_NONE = not known yet */
     uint32_t *stack, stack_size;
     struct frame {
         uint32_t channel, next_port;
-    } *frames;
+    } * frames;
     uint32_t frame_count, time, components;
 };
 

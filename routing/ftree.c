@@ -8,10 +8,10 @@
  * every switch where there is a choice. Destinations without a number (switches, aggregation nodes)
  * use a hash of their port GUID: they do not come in patterns, and so nothing moves when one goes.
  *
- * Where several lower groups lead to x (a top that is cabled to a pod more than once) the form above
- * would send a whole pod's traffic the same way, since P(s) numbers in a row share a q. There the
- * neighbour is taken that x itself would climb over for number t: its *mirror* path. Hosts so come
- * down evenly, as they would go up.
+ * Where several lower groups lead to x (a top that is cabled to a pod more than once) the form
+ * above would send a whole pod's traffic the same way, since P(s) numbers in a row share a q. There
+ * the neighbour is taken that x itself would climb over for number t: its *mirror* path. Hosts so
+ * come down evenly, as they would go up.
  *
  * Rows: hosts of one leaf with neighbouring numbers and LIDs are a *block*, filled by memset where
  * there is one port only and by copying from a pattern where there are all upper ports. */
@@ -21,7 +21,7 @@
 
 #include "routing/engine.h"
 
-#define MAX_MIRROR 8u /* hops; deeper trees only lose evenness */
+#define MAX_MIRROR 8u     /* hops; deeper trees only lose evenness */
 #define MAX_PATTERN 4096u /* entries of a pattern; longer ones are computed one by one */
 
 struct block { /* destinations of one switch with consecutive numbers and LIDs */
@@ -198,8 +198,7 @@ static unsigned ftree_next_hop(const struct rt_plan *p, uint32_t s, uint32_t des
     find_choice(f, s, p->updown.graph->dests[dest].sw, groups, &c);
     if (c.count == 0)
         return RT_NO_PATH;
-    return c.several_down ? port_down(f, &c, dest, path)
-                          : port_of(&c, quotient(f, s, dest) + path);
+    return c.several_down ? port_down(f, &c, dest, path) : port_of(&c, quotient(f, s, dest) + path);
 }
 
 /* -- a row ---------------------------------------------------------------------------------- */

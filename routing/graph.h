@@ -27,15 +27,15 @@ struct fabric;
 
 #define RT_NONE UINT32_MAX
 #define RT_MAX_NUMBER (1u << 30) /* topological numbers stay below */
-#define RT_MAX_LID 0xBFFFu /* last unicast LID, IBA 4.1.3 */
+#define RT_MAX_LID 0xBFFFu       /* last unicast LID, IBA 4.1.3 */
 
-struct rt_link { /* one live port of a switch to another switch */
+struct rt_link {   /* one live port of a switch to another switch */
     uint32_t peer; /* switch number */
     uint8_t port;
     uint8_t peer_port;
 };
 
-struct rt_group { /* all live ports of a switch to one neighbour */
+struct rt_group {        /* all live ports of a switch to one neighbour */
     uint32_t peer;       /* switch number */
     uint32_t first_link; /* index into graph->links; ports ascending */
     uint32_t link_count;
@@ -51,7 +51,8 @@ struct rt_switch {
 enum rt_dest_kind {
     RT_DEST_SWITCH = 0, /* port 0 of a switch */
     RT_DEST_HOST = 1,
-    RT_DEST_AGGREGATION = 2, /* an aggregation node or another CA that does not make its switch a leaf */
+    RT_DEST_AGGREGATION =
+        2, /* an aggregation node or another CA that does not make its switch a leaf */
     RT_DEST_ROUTER = 3,
 };
 
@@ -62,8 +63,8 @@ struct rt_dest {
     uint16_t lid;    /* 0 = has none: no entry */
     uint8_t port;    /* port of the switch, 0 = itself */
     uint8_t lmc;
-    uint8_t kind;    /* enum rt_dest_kind */
-    bool present;    /* its port is up now; absent ones keep their entries */
+    uint8_t kind; /* enum rt_dest_kind */
+    bool present; /* its port is up now; absent ones keep their entries */
 };
 
 struct rt_graph {

@@ -47,9 +47,8 @@ uint32_t rt_find_dest_by_guid(const struct rt_graph *g, uint64_t port_guid)
         else
             high = mid;
     }
-    return low < g->dest_count && g->dests[g->by_guid[low]].port_guid == port_guid
-               ? g->by_guid[low]
-               : RT_NONE;
+    return low < g->dest_count && g->dests[g->by_guid[low]].port_guid == port_guid ? g->by_guid[low]
+                                                                                   : RT_NONE;
 }
 
 /* -- digest --------------------------------------------------------------------------------- */

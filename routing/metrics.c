@@ -98,7 +98,7 @@ static uint32_t measure_permutations(struct measure *m, uint32_t count, uint64_t
 
 /* Hosts of one switch share their ways, so sources are counted by switch: a bit set a channel. */
 struct all_to_all {
-    uint32_t *hosts_of; /* each switch */
+    uint32_t *hosts_of;            /* each switch */
     uint32_t *destinations, *last; /* of each channel */
     uint64_t *sources;
     uint32_t words;

@@ -27,8 +27,8 @@ struct rt_order {
 };
 
 struct rt_orders {
-    uint32_t *rank; /* 0 = leaf */
-    bool *leaf;     /* has hosts and is no spine with a management host or two */
+    uint32_t *rank;  /* 0 = leaf */
+    bool *leaf;      /* has hosts and is no spine with a management host or two */
     uint32_t *piece; /* connected piece, numbered by its first switch */
     bool *in_list;
     struct rt_order tree, pivot;

@@ -96,13 +96,13 @@ size_t rt_plan_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t
 {
     const struct rt_updown *u = &p->updown;
     size_t stored = 0;
-    for (uint32_t s = 0; s < u->graph->switch_count && stored < MIN(capacity, u->unreachable); s++) {
+    for (uint32_t s = 0; s < u->graph->switch_count && stored < MIN(capacity, u->unreachable);
+         s++) {
         for (uint32_t d = 0; is_source(u->graph, s) && d < u->graph->dest_count; d++) {
             const struct rt_dest *dest = &u->graph->dests[d];
             if (stored == capacity)
                 break;
-            if (dest->sw == s || !is_wanted(dest) ||
-                rt_updown_rule(u, s, dest->sw) != RT_RULE_NONE)
+            if (dest->sw == s || !is_wanted(dest) || rt_updown_rule(u, s, dest->sw) != RT_RULE_NONE)
                 continue;
             pairs[stored][0] = s;
             pairs[stored++][1] = d;

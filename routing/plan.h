@@ -25,8 +25,8 @@ struct rt_options {
 };
 
 struct rt_properties {
-    unsigned vls;            /* VLs needed for freedom from deadlock; 0 = not deadlock-free */
-    bool rows_independent;   /* a shard may compute its own rows only */
+    unsigned vls;          /* VLs needed for freedom from deadlock; 0 = not deadlock-free */
+    bool rows_independent; /* a shard may compute its own rows only */
     bool columns_independent;
     bool mix_safe; /* rows of two consecutive views together stay free of loops and credit loops */
 };

@@ -2,11 +2,12 @@
 /* updn: up*-down* from given or found roots for any connected graph, least hops, then the least
  * loaded port. The counters are local to a switch, so rows stay independent.
  *
- * Plain round robin has a flaw: leaves send each 9th host, say, to one spine, and a spine that counts
- * all hosts with 18 upper ports then uses two of them. So a switch counts hosts in an order in which
- * those that come to it together stand together: by index mod P(s), then by index, where P(s) is the
- * divider of updown.h. And it counts a host that it does not send upwards as if it did, so that
- * switches side by side stay in step. Hosts come first, absent ones too, then all others. */
+ * Plain round robin has a flaw: leaves send each 9th host, say, to one spine, and a spine that
+ * counts all hosts with 18 upper ports then uses two of them. So a switch counts hosts in an order
+ * in which those that come to it together stand together: by index mod P(s), then by index, where
+ * P(s) is the divider of updown.h. And it counts a host that it does not send upwards as if it did,
+ * so that switches side by side stay in step. Hosts come first, absent ones too, then all others.
+ */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>

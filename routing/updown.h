@@ -22,7 +22,13 @@
 #define RT_FAR 255u
 #define RT_MAX_GROUPS 254u
 
-enum rt_rule { RT_RULE_NONE, RT_RULE_TREE_DOWN, RT_RULE_TREE_UP, RT_RULE_PIVOT_DOWN, RT_RULE_PIVOT_UP };
+enum rt_rule {
+    RT_RULE_NONE,
+    RT_RULE_TREE_DOWN,
+    RT_RULE_TREE_UP,
+    RT_RULE_PIVOT_DOWN,
+    RT_RULE_PIVOT_UP
+};
 
 struct rt_distances {
     const struct rt_order *order;
