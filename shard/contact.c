@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Contact with the coordinators: joining, heartbeats, assignments, grants. */
+#include "shard/contact.h"
+
+#include <errno.h>
+#include <infiniband/mad.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "proto/grant.h"
+#include "shard/core_internal.h"
+#include "shard/domain.h"
+#include "shard/explore.h"
+#include "shard/own_port.h"
+#include "shard/paths.h"
+#include "shard/persist.h"
+#include "shard/probe.h"
+#include "shard/setup.h"
+#include "shard/tables.h"
+
+#define HELLO_INTERVAL_MS 1000u
+#define DEFAULT_HEARTBEAT_MS 40u
+#define DEFAULT_GRACE_MS 2000u
+
+struct contact {
+    uint64_t next_hello_ms, next_heartbeat_ms;
+    uint64_t last_heard_ms; /* of any coordinator */
+    GHashTable *up;         /* names of coordinators with a session */
+    bool refused_said;
+};
+
+struct contact *contact_create(void)
+{
+    struct contact *k = g_new0(struct contact, 1);
+    k->up = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return k;
+}
+
+void contact_destroy(struct contact *k)
+{
+    if (!k)
+        return;
+    g_hash_table_unref(k->up);
+    g_free(k);
+}
+
+bool contact_is_coordinator(const struct shard_core *c, const char *peer)
+{
+    for (guint i = 0; i < c->cfg.coordinators->len; i++) {
+        if (strcmp(g_ptr_array_index(c->cfg.coordinators, i), peer) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool contact_fresh(const struct shard_core *c)
+{
+    uint32_t grace = c->cluster && c->cluster->isolation_grace_ms ? c->cluster->isolation_grace_ms
+                                                                 : DEFAULT_GRACE_MS;
+    /* Three quarters: what is on the wire by then is answered before the grace ends. */
+    return c->contact->last_heard_ms && c->now_ms < c->contact->last_heard_ms + grace / 4 * 3;
+}
+
+/* -- what we say ------------------------------------------------------------------------------------ */
+
+static void send_hello(struct shard_core *c, const char *coordinator)
+{
+    Heddle__Hello *h = g_new0(Heddle__Hello, 1);
+    heddle__hello__init(h);
+    h->software = g_strdup(HEDDLE_VERSION);
+    h->config_digest = g_strdup("");
+    h->node_guid = c->own.node_guid;
+    h->port_guid = c->own.port_guid;
+    h->port_num = c->own.num;
+    h->leaf_guid = c->own.leaf_guid;
+    h->leaf_port = c->own.leaf_port;
+    h->lid = c->own.lid;
+    h->delta_endpoint = g_strdup(c->cfg.delta_endpoint);
+    h->bulk_endpoint = g_strdup(c->cfg.bulk_endpoint);
+    h->priority = c->cfg.priority;
+    h->standby = c->cfg.standby;
+    h->realtime_ms = c->realtime_ms;
+    h->incarnation = c->incarnation;
+    core_send(c, SHARD_CONTROL, coordinator, HEDDLE__MESSAGE_TYPE__MSG_HELLO, 0, 0, 0,
+              (ProtobufCMessage *)h);
+}
+
+static Heddle__DomainReport *domain_report(const struct shard_core *c,
+                                           const struct owned_domain *d)
+{
+    const struct view_domain *v = view_domain(c->view, d->id);
+    Heddle__DomainReport *r = g_new0(Heddle__DomainReport, 1);
+    heddle__domain_report__init(r);
+    r->domain = d->id;
+    r->epoch = d->epoch;
+    r->seq = v ? v->seq : 0;
+    if (v)
+        r->state = view_pack_state(v);
+    GPtrArray *switches = view_domain_switches(c->view, d->id);
+    GPtrArray *ends = view_domain_end_ports(c->view, d->id);
+    r->switches = switches->len;
+    r->end_ports = ends->len;
+    g_ptr_array_unref(switches);
+    g_ptr_array_unref(ends);
+    return r;
+}
+
+static Heddle__Heartbeat *heartbeat(struct shard_core *c)
+{
+    Heddle__Heartbeat *h = g_new0(Heddle__Heartbeat, 1);
+    heddle__heartbeat__init(h);
+    h->act_count = c->act_count;
+    h->max_stall_ms = c->max_stall_ms;
+    h->assignment_revision = c->assignment ? c->assignment->revision : 0;
+    h->domains = g_new0(Heddle__DomainReport *, g_hash_table_size(c->owned));
+    for (size_t i = 0; c->assignment && i < c->assignment->n_domains; i++) {
+        const struct owned_domain *d = core_owned(c, c->assignment->domains[i]->id);
+        if (d)
+            h->domains[h->n_domains++] = domain_report(c, d);
+    }
+    const uint8_t *digest = tables_digest(c);
+    if (digest) {
+        h->routing_digest.data = g_memdup2(digest, 32);
+        h->routing_digest.len = 32;
+    }
+    h->nodes_seen = view_switches(c->view)->len + view_end_ports(c->view)->len;
+    h->foreign_sm = c->foreign_sm;
+    h->foreign_sm_guid = c->foreign_sm_guid;
+    h->lid = c->own.lid;
+    h->leaf_guid = c->own.leaf_guid;
+    h->leaf_port = c->own.leaf_port;
+    h->frozen = !core_may_set(c);
+    h->duplicate_guids = g_new0(uint64_t, g_hash_table_size(c->quarantined));
+    GHashTableIter it;
+    gpointer key;
+    g_hash_table_iter_init(&it, c->quarantined);
+    while (g_hash_table_iter_next(&it, &key, NULL))
+        h->duplicate_guids[h->n_duplicate_guids++] = *(uint64_t *)key;
+    return h;
+}
+
+static void send_heartbeats(struct shard_core *c)
+{
+    for (guint i = 0; i < c->cfg.coordinators->len; i++)
+        core_send(c, SHARD_CONTROL, g_ptr_array_index(c->cfg.coordinators, i),
+                  HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, 0, 0, 0, (ProtobufCMessage *)heartbeat(c));
+    c->max_stall_ms = 0;
+}
+
+void contact_pump(struct shard_core *c)
+{
+    struct contact *k = c->contact;
+    if (!c->own.known || c->stepped_down || c->port_dead)
+        return;
+    if (!c->assignment) {
+        if (c->now_ms < k->next_hello_ms)
+            return;
+        k->next_hello_ms = c->now_ms + HELLO_INTERVAL_MS;
+        for (guint i = 0; i < c->cfg.coordinators->len; i++)
+            send_hello(c, g_ptr_array_index(c->cfg.coordinators, i));
+        return;
+    }
+    if (c->now_ms < k->next_heartbeat_ms)
+        return;
+    uint32_t interval = c->cluster->heartbeat_ms ? c->cluster->heartbeat_ms : DEFAULT_HEARTBEAT_MS;
+    k->next_heartbeat_ms = c->now_ms + interval;
+    send_heartbeats(c);
+}
+
+uint64_t contact_deadline(const struct shard_core *c)
+{
+    if (!c->own.known || c->stepped_down || c->port_dead)
+        return UINT64_MAX;
+    return c->assignment ? c->contact->next_heartbeat_ms : c->contact->next_hello_ms;
+}
+
+void contact_link(struct shard_core *c, const char *peer, bool up)
+{
+    if (!up) {
+        g_hash_table_remove(c->contact->up, peer);
+        return;
+    }
+    g_hash_table_add(c->contact->up, g_strdup(peer));
+    /* The coordinator may be another process now: say who we are. */
+    if (c->own.known && !c->stepped_down)
+        send_hello(c, peer);
+}
+
+void contact_rejoin(struct shard_core *c)
+{
+    for (guint i = 0; i < c->cfg.coordinators->len; i++)
+        send_hello(c, g_ptr_array_index(c->cfg.coordinators, i));
+}
+
+/* -- what we are told --------------------------------------------------------------------------------- */
+
+static ProtobufCMessage *copy(const ProtobufCMessage *m)
+{
+    size_t len = protobuf_c_message_get_packed_size(m);
+    g_autofree uint8_t *bytes = g_malloc(len + 1);
+    protobuf_c_message_pack(m, bytes);
+    return protobuf_c_message_unpack(m->descriptor, NULL, len, bytes);
+}
+
+static void learn_hints(struct shard_core *c, const Heddle__Assignment *a)
+{
+    for (size_t i = 0; i < a->n_hints; i++) {
+        const Heddle__TopologySwitch *t = a->hints[i];
+        size_t n = MIN(MIN(t->n_neighbours, t->n_ports), t->n_peer_ports);
+        GArray *links = g_array_new(FALSE, FALSE, sizeof(struct path_link));
+        for (size_t k = 0; k < n; k++) {
+            struct path_link l = {t->neighbours[k], (uint8_t)t->ports[k],
+                                  (uint8_t)t->peer_ports[k]};
+            g_array_append_val(links, l);
+        }
+        paths_learn_hint(c, t->guid, links);
+    }
+}
+
+static void learn_lids(struct shard_core *c, const Heddle__Assignment *a)
+{
+    for (size_t i = 0; i < a->n_known_lids; i++) {
+        const Heddle__FoundLid *l = a->known_lids[i];
+        if (l->lid && l->lid <= RT_MAX_LID)
+            g_hash_table_insert(c->known_lids, g_memdup2(&l->port_guid, sizeof(uint64_t)),
+                                GUINT_TO_POINTER(l->lid));
+    }
+}
+
+/* Domains that the assignment gives to others are no longer ours. */
+static void drop_lost(struct shard_core *c, const Heddle__Assignment *a)
+{
+    for (size_t i = 0; i < a->n_domains; i++) {
+        const Heddle__Domain *dom = a->domains[i];
+        const struct owned_domain *d = core_owned(c, dom->id);
+        bool ours = strcmp(dom->owner, c->cfg.name) == 0 && dom->owner_boot_id == c->cfg.boot_id;
+        if (d && !ours && dom->epoch > d->epoch)
+            domain_lost(c, dom->id);
+    }
+}
+
+/* Another ledger counts from elsewhere: positions of the old one mean nothing in it. */
+static void new_incarnation(struct shard_core *c, const Heddle__Assignment *a)
+{
+    c->incarnation = a->incarnation;
+    for (uint32_t i = 0; i < a->n_domains; i++)
+        view_set_position(c->view, a->domains[i]->id, 0, 0);
+    g_hash_table_remove_all(c->seen_live);
+    persist_incarnation(c);
+}
+
+static void take_assignment(struct shard_core *c, const Heddle__Assignment *a)
+{
+    if (c->assignment && a->incarnation == c->assignment->incarnation &&
+        a->revision < c->assignment->revision)
+        return;
+    learn_hints(c, a);
+    learn_lids(c, a);
+    if (c->assignment)
+        heddle__assignment__free_unpacked(c->assignment, NULL);
+    c->assignment = (Heddle__Assignment *)copy(&a->base);
+    if (c->incarnation != a->incarnation)
+        new_incarnation(c, a);
+    view_assign(c->view, c->assignment);
+    drop_lost(c, c->assignment);
+    replication_set_assignment(c->repl, c->assignment);
+    struct shard_action act = {.kind = SHARD_ACT_PEERS,
+                               .peers = (Heddle__Assignment *)copy(&c->assignment->base)};
+    g_array_append_val(c->actions, act);
+    explore_assignment(c);
+    paths_changed(c);
+    tables_wake(c);
+    setup_wake_switch(c, c->own.leaf_guid);
+}
+
+static void configure_smpq(struct shard_core *c)
+{
+    const Heddle__SubnetOptions *o = core_options(c);
+    core_smpq_limits(c, o->max_smps_per_port, o->max_smps_per_target, o->transaction_timeout_ms,
+                     o->transaction_retries);
+}
+
+static void welcome(struct shard_core *c, const Heddle__Welcome *w)
+{
+    if (!w->config || !w->config->subnet || !w->assignment)
+        return;
+    if (w->sign_public_key.len != 32 ||
+        memcmp(w->sign_public_key.data, c->cfg.sign_public_key, 32) != 0) {
+        core_log(c, HL_ERROR, "sign_key_differs",
+                 "hint=\"sign_public_key of this shard is not the coordinator's\"");
+        return;
+    }
+    if (c->cluster)
+        heddle__cluster_config__free_unpacked(c->cluster, NULL);
+    c->cluster = (Heddle__ClusterConfig *)copy(&w->config->base);
+    configure_smpq(c);
+    take_assignment(c, w->assignment);
+    core_log(c, HL_INFO, "joined", "incarnation=%016" PRIx64 " revision=%" PRIu64,
+             c->incarnation, c->assignment->revision);
+}
+
+static void granted(struct shard_core *c, const Heddle__SignedGrant *s)
+{
+    Heddle__Grant *g = grant_verify(s, c->cfg.sign_public_key, c->cfg.cluster);
+    if (!g) {
+        core_log(c, HL_ERROR, "grant_refused", "reason=\"bad signature\"");
+        return;
+    }
+    if (strcmp(g->owner, c->cfg.name) == 0 && g->owner_boot_id == c->cfg.boot_id &&
+        c->assignment && g->incarnation == c->assignment->incarnation && !c->stepped_down)
+        domain_granted(c, g, s);
+    heddle__grant__free_unpacked(g, NULL);
+}
+
+void contact_message(struct shard_core *c, const char *peer, const struct envelope *m)
+{
+    if (m->type == HEDDLE__MESSAGE_TYPE__MSG_REFUSED) {
+        const Heddle__Refused *r = (const Heddle__Refused *)m->body;
+        char reason[256];
+        if (!c->contact->refused_said)
+            core_log(c, HL_ERROR, "refused", "coordinator=%s reason=%s", peer,
+                     log_quote(reason, sizeof reason, r ? r->reason : ""));
+        c->contact->refused_said = true;
+        return;
+    }
+    c->contact->last_heard_ms = c->now_ms;
+    c->contact->refused_said = false;
+    c->stalled = false;
+    switch (m->type) {
+    case HEDDLE__MESSAGE_TYPE__MSG_WELCOME:
+        welcome(c, (const Heddle__Welcome *)m->body);
+        break;
+    case HEDDLE__MESSAGE_TYPE__MSG_ASSIGNMENT:
+        if (c->assignment)
+            take_assignment(c, (const Heddle__Assignment *)m->body);
+        break;
+    case HEDDLE__MESSAGE_TYPE__MSG_GRANT:
+        granted(c, (const Heddle__SignedGrant *)m->body);
+        break;
+    case HEDDLE__MESSAGE_TYPE__MSG_PROBE:
+        if (c->assignment)
+            probes_start(c, peer, (const Heddle__Probe *)m->body);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shard's core: events to parts, and what the parts share. */
+#include "shard/core.h"
+
+#include <errno.h>
+#include <infiniband/mad.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "proto/grant.h"
+#include "shard/admin.h"
+#include "shard/contact.h"
+#include "shard/core_internal.h"
+#include "shard/domain.h"
+#include "shard/explore.h"
+#include "shard/own_port.h"
+#include "shard/paths.h"
+#include "shard/persist.h"
+#include "shard/portinfo.h"
+#include "shard/probe.h"
+#include "shard/reader.h"
+#include "shard/sa/sa.h"
+#include "shard/setup.h"
+#include "shard/sminfo.h"
+#include "shard/sweep.h"
+#include "shard/tables.h"
+#include "shard/traps.h"
+
+#define MAX_QUEUED_SMPS 65536u
+
+/* -- actions ------------------------------------------------------------------------------------------ */
+
+static void log_action(struct shard_core *c, int level, const char *event, const char *format,
+                       va_list ap)
+{
+    struct shard_action a = {.kind = SHARD_ACT_LOG, .level = level};
+    g_strlcpy(a.event, event, sizeof a.event);
+    g_vsnprintf(a.text, sizeof a.text, format, ap);
+    g_array_append_val(c->actions, a);
+}
+
+void core_log(struct shard_core *c, int level, const char *event, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    log_action(c, level, event, format, ap);
+    va_end(ap);
+}
+
+static void replication_log(void *user, int level, const char *event, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void replication_log(void *user, int level, const char *event, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    log_action(user, level, event, format, ap);
+    va_end(ap);
+}
+
+void core_send(struct shard_core *c, enum shard_channel channel, const char *peer, uint32_t type,
+               uint32_t domain, uint64_t epoch, uint64_t seq, ProtobufCMessage *body)
+{
+    struct shard_action a = {.kind = SHARD_ACT_SEND, .channel = channel};
+    g_strlcpy(a.peer, peer, sizeof a.peer);
+    g_strlcpy(a.message.cluster, c->cfg.cluster, sizeof a.message.cluster);
+    g_strlcpy(a.message.sender, c->cfg.name, sizeof a.message.sender);
+    a.message.boot_id = c->cfg.boot_id;
+    a.message.incarnation = c->incarnation;
+    a.message.type = type;
+    a.message.domain = domain;
+    a.message.epoch = epoch;
+    a.message.seq = seq;
+    a.message.body = body;
+    g_array_append_val(c->actions, a);
+}
+
+void core_send_mad(struct shard_core *c, const uint8_t *mad, size_t len,
+                   const struct mad_address *to, uint32_t timeout_ms, bool rmpp)
+{
+    struct shard_action a = {.kind = SHARD_ACT_SEND_MAD,
+                             .mad = g_memdup2(mad, len),
+                             .mad_len = len,
+                             .address = *to,
+                             .timeout_ms = timeout_ms,
+                             .rmpp = rmpp};
+    g_array_append_val(c->actions, a);
+}
+
+static void smpq_send(void *user, const uint8_t mad[MAD_BYTES], const struct mad_address *to,
+                      uint32_t timeout_ms)
+{
+    core_send_mad(user, mad, MAD_BYTES, to, timeout_ms, false);
+}
+
+void core_store(struct shard_core *c, const char *table, GBytes *key, GBytes *value)
+{
+    struct shard_store_item *item = g_new0(struct shard_store_item, 1);
+    g_strlcpy(item->table, table, sizeof item->table);
+    item->key = key;
+    item->value = value;
+    g_ptr_array_add(c->store_items, item);
+}
+
+static void emit_store(struct shard_core *c)
+{
+    if (c->store_items->len == 0)
+        return;
+    struct shard_action a = {
+        .kind = SHARD_ACT_STORE, .ticket = ++c->store_ticket, .items = c->store_items};
+    g_array_append_val(c->actions, a);
+    c->store_items = g_ptr_array_new();
+}
+
+/* -- what the parts ask ------------------------------------------------------------------------------- */
+
+struct owned_domain *core_owned(const struct shard_core *c, uint32_t domain)
+{
+    return g_hash_table_lookup(c->owned, GUINT_TO_POINTER(domain));
+}
+
+struct owned_domain *core_owned_switch(const struct shard_core *c, uint64_t switch_guid)
+{
+    uint32_t domain = view_domain_of_switch(c->view, switch_guid);
+    return domain == VIEW_NO_DOMAIN ? NULL : core_owned(c, domain);
+}
+
+bool core_may_set(const struct shard_core *c)
+{
+    return c->assignment && !c->stalled && !c->foreign_sm && !c->stepped_down && !c->port_dead &&
+           contact_fresh(c);
+}
+
+bool core_is_lead(const struct shard_core *c)
+{
+    return core_owned(c, 0) != NULL;
+}
+
+uint16_t core_own_lid(const struct shard_core *c)
+{
+    for (size_t i = 0; c->assignment && i < c->assignment->n_members; i++) {
+        if (strcmp(c->assignment->members[i]->name, c->cfg.name) == 0)
+            return (uint16_t)c->assignment->members[i]->lid;
+    }
+    return 0;
+}
+
+const Heddle__SubnetOptions *core_options(const struct shard_core *c)
+{
+    return c->cluster->subnet;
+}
+
+/* Own links must carry LID-routed packets: the port is ACTIVE and has the LID we think. */
+static bool lid_routing_works(const struct shard_core *c)
+{
+    return c->own.state == PORT_STATE_ACTIVE && c->own.lid && c->own.lid == core_own_lid(c) &&
+           tables_digest(c) != NULL;
+}
+
+static bool domain_is_running(const struct shard_core *c, uint32_t domain)
+{
+    const struct view_domain *v = view_domain(c->view, domain);
+    return v && v->phase == HEDDLE__DOMAIN_PHASE__PHASE_RUNNING;
+}
+
+bool core_address_switch(struct shard_core *c, uint64_t guid, struct smp_request *r)
+{
+    const struct view_switch *s = view_switch(c->view, guid);
+    if (s && s->reachable && lid_routing_works(c) && domain_is_running(c, s->domain) &&
+        view_switch_lid(s)) {
+        r->directed = false;
+        r->dlid = view_switch_lid(s);
+        return true;
+    }
+    r->directed = true;
+    return paths_to_switch(c, guid, &r->path);
+}
+
+bool core_address_end_port(struct shard_core *c, const struct view_end_port *e,
+                           struct smp_request *r)
+{
+    const struct view_switch *s = view_switch(c->view, e->switch_guid);
+    if (s && lid_routing_works(c) && domain_is_running(c, s->domain) && e->lid && e->present &&
+        mad_get_field((void *)e->portinfo, 0, IB_PORT_STATE_F) == PORT_STATE_ACTIVE &&
+        mad_get_field((void *)e->portinfo, 0, IB_PORT_LID_F) == e->lid) {
+        r->directed = false;
+        r->dlid = e->lid;
+        return true;
+    }
+    r->directed = true;
+    return paths_to_switch(c, e->switch_guid, &r->path) &&
+           dr_path_extend(&r->path, e->switch_port);
+}
+
+void core_smpq_limits(struct shard_core *c, uint32_t per_port, uint32_t per_target,
+                      uint32_t timeout_ms, uint32_t retries)
+{
+    struct smpq_config q = {.max_per_port = per_port ? MIN(per_port, 256u) : 128u,
+                            .max_per_target = per_target ? per_target : 4u,
+                            .timeout_ms = timeout_ms ? timeout_ms : 200u,
+                            .retries = retries,
+                            .max_queued = MAX_QUEUED_SMPS,
+                            .send = smpq_send,
+                            .user = c,
+                            .tid_seed = c->cfg.tid_seed};
+    if (c->smpq)
+        smpq_configure(c->smpq, &q);
+    else
+        c->smpq = smpq_create(&q);
+}
+
+/* -- replication's callbacks ---------------------------------------------------------------------------- */
+
+static void on_send(void *user, enum shard_channel channel, const char *peer,
+                    const struct envelope *m)
+{
+    struct shard_core *c = user;
+    core_send(c, channel, peer, m->type, m->domain, m->epoch, m->seq, NULL);
+    struct shard_action *a = &g_array_index(c->actions, struct shard_action, c->actions->len - 1);
+    if (!m->body)
+        return;
+    size_t len = protobuf_c_message_get_packed_size(m->body);
+    g_autofree uint8_t *bytes = g_malloc(len + 1);
+    protobuf_c_message_pack(m->body, bytes);
+    a->message.body = protobuf_c_message_unpack(m->body->descriptor, NULL, len, bytes);
+}
+
+static void on_applied(void *user, uint32_t domain, const Heddle__Delta *d, unsigned changed,
+                       bool own)
+{
+    struct shard_core *c = user;
+    g_hash_table_add(c->seen_live, GUINT_TO_POINTER(domain));
+    persist_delta(c, domain, d);
+    if (changed & VIEW_CHANGED_ROUTING) {
+        tables_wake(c);
+        paths_changed(c);
+        explore_wake(c);
+    }
+    if (changed & VIEW_CHANGED_STATE) {
+        const struct view_domain *v = view_domain(c->view, domain);
+        if (v && !v->has_intent)
+            tables_state_changed(c);
+    }
+    if (own)
+        return;
+    for (size_t i = 0; i < d->n_switches; i++)
+        setup_wake_neighbours(c, d->switches[i]->guid);
+}
+
+static bool on_grant(void *user, const uint8_t *grant, size_t len, uint32_t domain, uint64_t epoch,
+                     char owner[64])
+{
+    struct shard_core *c = user;
+    Heddle__SignedGrant *s = heddle__signed_grant__unpack(NULL, len, grant);
+    if (!s)
+        return false;
+    Heddle__Grant *g = grant_verify(s, c->cfg.sign_public_key, c->cfg.cluster);
+    bool ok = g && g->domain == domain && g->epoch == epoch &&
+              (!c->assignment || g->incarnation == c->assignment->incarnation);
+    if (ok)
+        g_strlcpy(owner, g->owner, 64);
+    if (g)
+        heddle__grant__free_unpacked(g, NULL);
+    heddle__signed_grant__free_unpacked(s, NULL);
+    return ok;
+}
+
+static void on_acked(void *user, uint32_t domain)
+{
+    tables_state_changed(user);
+}
+
+static void on_suffix_done(void *user, uint32_t domain)
+{
+    domain_suffix_done(user, domain);
+}
+
+/* -- life ------------------------------------------------------------------------------------------------ */
+
+struct shard_core *shard_core_create(const struct shard_core_config *config)
+{
+    struct shard_core *c = g_new0(struct shard_core, 1);
+    c->cfg = *config;
+    c->actions = g_array_new(FALSE, FALSE, sizeof(struct shard_action));
+    c->store_items = g_ptr_array_new();
+    c->incarnation = config->stored_incarnation;
+    c->view = view_create();
+    c->owned = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)owned_domain_free);
+    c->seen_live = g_hash_table_new(NULL, NULL);
+    c->known_lids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    c->quarantined = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    struct replication_callbacks cb = {.user = c,
+                                       .send = on_send,
+                                       .applied = on_applied,
+                                       .grant_ok = on_grant,
+                                       .acked = on_acked,
+                                       .suffix_done = on_suffix_done,
+                                       .log = replication_log};
+    c->repl = replication_create(c->view, &cb, c->cfg.name);
+    core_smpq_limits(c, 0, 0, 0, 3);
+    c->contact = contact_create();
+    c->paths = paths_create();
+    c->reader = reader_create();
+    c->explore = explore_create();
+    c->setup = setup_create();
+    c->tables = tables_create();
+    c->sweep = sweep_create();
+    c->probes = probes_create();
+    persist_load(c);
+    return c;
+}
+
+void shard_core_destroy(struct shard_core *c)
+{
+    if (!c)
+        return;
+    smpq_destroy(c->smpq);
+    contact_destroy(c->contact);
+    paths_destroy(c->paths);
+    reader_destroy(c->reader);
+    explore_destroy(c->explore);
+    setup_destroy(c->setup);
+    tables_destroy(c->tables);
+    sweep_destroy(c->sweep);
+    probes_destroy(c->probes);
+    replication_destroy(c->repl);
+    view_destroy(c->view);
+    g_hash_table_unref(c->owned);
+    g_hash_table_unref(c->seen_live);
+    g_hash_table_unref(c->known_lids);
+    g_hash_table_unref(c->quarantined);
+    for (guint i = 0; i < c->actions->len; i++)
+        shard_action_clear(&g_array_index(c->actions, struct shard_action, i));
+    g_array_unref(c->actions);
+    for (guint i = 0; i < c->store_items->len; i++) {
+        struct shard_store_item *item = g_ptr_array_index(c->store_items, i);
+        g_bytes_unref(item->key);
+        if (item->value)
+            g_bytes_unref(item->value);
+        g_free(item);
+    }
+    g_ptr_array_unref(c->store_items);
+    if (c->cluster)
+        heddle__cluster_config__free_unpacked(c->cluster, NULL);
+    if (c->assignment)
+        heddle__assignment__free_unpacked(c->assignment, NULL);
+    g_free(c);
+}
+
+/* -- events ---------------------------------------------------------------------------------------------- */
+
+static void sa_request(struct shard_core *c, const struct shard_event *e)
+{
+    struct sa_context context = {.view = c->view,
+                                 .plan = tables_plan(c),
+                                 .own_lid = c->own.lid,
+                                 .subnet_prefix = 0xfe80000000000000ull,
+                                 .sm_key = 1,
+                                 .packet_life_time = 0x12,
+                                 .response_time = 0x12,
+                                 .busy = !c->assignment || view_switches(c->view)->len == 0};
+    if (c->cluster) {
+        context.subnet_prefix = core_options(c)->subnet_prefix;
+        context.sm_key = core_options(c)->sm_key;
+        context.packet_life_time = (uint8_t)core_options(c)->packet_life_time;
+        context.response_time = (uint8_t)core_options(c)->subnet_timeout;
+    }
+    uint8_t *response = NULL;
+    size_t len = 0;
+    bool rmpp = false;
+    if (sa_handle(&context, e->mad, e->mad_len, &e->address, &response, &len, &rmpp))
+        core_send_mad(c, response, len, &e->address, 0, rmpp);
+    g_free(response);
+}
+
+static void mad_received(struct shard_core *c, const struct shard_event *e)
+{
+    if (e->mad_len < MAD_BYTES)
+        return;
+    unsigned class = mad_class(e->mad), method = mad_method(e->mad);
+    if (class == SA_CLASS) {
+        sa_request(c, e);
+        return;
+    }
+    if (class != SMP_CLASS_LID && class != SMP_CLASS_DR)
+        return;
+    if (method == MAD_GET_RESP)
+        smpq_receive(c->smpq, e->mad, c->now_ms);
+    else if (method == MAD_TRAP && mad_attribute(e->mad) == SMP_NOTICE)
+        traps_received(c, e->mad, &e->address);
+    else if ((method == MAD_GET || method == MAD_SET) && mad_attribute(e->mad) == SMP_SM_INFO)
+        sminfo_request(c, e->mad, &e->address);
+}
+
+static bool from_live_member(const struct shard_core *c, const char *peer)
+{
+    for (size_t i = 0; c->assignment && i < c->assignment->n_members; i++) {
+        if (strcmp(c->assignment->members[i]->name, peer) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void message_received(struct shard_core *c, const struct shard_event *e)
+{
+    const struct envelope *m = e->message;
+    /* The cluster must be ours, and a name inside must be the connection's. */
+    if (strcmp(m->cluster, c->cfg.cluster) != 0 || strcmp(m->sender, e->peer) != 0)
+        return;
+    if (admin_message(c, e->channel, e->peer, m))
+        return;
+    if (e->channel == SHARD_CONTROL) {
+        if (contact_is_coordinator(c, e->peer))
+            contact_message(c, e->peer, m);
+    } else if (from_live_member(c, e->peer) && m->incarnation == c->incarnation) {
+        replication_message(c->repl, e->channel, e->peer, m, c->now_ms);
+    }
+}
+
+static void link_changed(struct shard_core *c, const struct shard_event *e, bool up)
+{
+    if (e->channel == SHARD_CONTROL && contact_is_coordinator(c, e->peer))
+        contact_link(c, e->peer, up);
+    else if (e->channel == SHARD_DELTA && up)
+        replication_link_up(c->repl, e->peer, c->now_ms);
+    else if (e->channel == SHARD_DELTA)
+        replication_link_down(c->repl, e->peer, c->now_ms);
+}
+
+static void step_down(struct shard_core *c)
+{
+    if (c->stepped_down)
+        return;
+    c->stepped_down = true;
+    core_log(c, HL_ERROR, "stepped_down",
+             "reason=\"the local port died\" hint=\"others take the domains over; restart this "
+             "shard when the port is back\"");
+    smpq_cancel(c->smpq, NULL);
+}
+
+static void dispatch(struct shard_core *c, const struct shard_event *e)
+{
+    switch (e->kind) {
+    case SHARD_EV_MAD:
+        mad_received(c, e);
+        break;
+    case SHARD_EV_MAD_FAILED:
+        if (e->mad_len >= MAD_BYTES)
+            smpq_send_failed(c->smpq, mad_tid(e->mad), c->now_ms);
+        break;
+    case SHARD_EV_MESSAGE:
+        message_received(c, e);
+        break;
+    case SHARD_EV_LINK_UP:
+    case SHARD_EV_LINK_DOWN:
+        link_changed(c, e, e->kind == SHARD_EV_LINK_UP);
+        break;
+    case SHARD_EV_ROUTED:
+        tables_routed(c, e->routed);
+        break;
+    case SHARD_EV_STORED:
+        if (e->error)
+            core_log(c, HL_ERROR, "store_failed",
+                     "reason=\"%s\" hint=\"the view goes on in memory; free space or repair the "
+                     "disk\"",
+                     g_strerror(e->error));
+        break;
+    case SHARD_EV_PORT_DOWN:
+        step_down(c);
+        break;
+    case SHARD_EV_STALLED:
+        /* No Set until a coordinator has spoken after the stall: domains may have moved. */
+        c->stalled = true;
+        c->max_stall_ms = MAX(c->max_stall_ms, e->stall_ms);
+        break;
+    case SHARD_EV_START:
+    case SHARD_EV_TICK:
+        break;
+    }
+}
+
+static void pump(struct shard_core *c)
+{
+    own_port_pump(c);
+    contact_pump(c);
+    probes_pump(c);
+    smpq_tick(c->smpq, c->now_ms);
+    explore_pump(c);
+    if (c->assignment) {
+        domain_pump(c);
+        setup_pump(c);
+        tables_pump(c);
+        sweep_pump(c);
+    }
+    replication_tick(c->repl, c->now_ms);
+}
+
+void shard_core_step(struct shard_core *c, const struct shard_event *event, uint64_t now_ms,
+                     GArray *actions)
+{
+    c->now_ms = now_ms;
+    if (event->realtime_ms)
+        c->realtime_ms = event->realtime_ms;
+    c->act_count++;
+    dispatch(c, event);
+    pump(c);
+    emit_store(c);
+    if (c->actions->len)
+        g_array_append_vals(actions, c->actions->data, c->actions->len);
+    g_array_set_size(c->actions, 0);
+}
+
+uint64_t shard_core_deadline(const struct shard_core *c)
+{
+    const uint64_t due[] = {own_port_deadline(c), contact_deadline(c), probes_deadline(c),
+                            smpq_deadline(c->smpq), explore_deadline(c), domain_deadline(c),
+                            c->assignment ? setup_deadline(c) : UINT64_MAX,
+                            c->assignment ? tables_deadline(c) : UINT64_MAX, sweep_deadline(c),
+                            replication_deadline(c->repl)};
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < G_N_ELEMENTS(due); i++)
+        first = MIN(first, due[i]);
+    return first;
+}
+
+const struct view *shard_core_view(const struct shard_core *c)
+{
+    return c->view;
+}
+
+bool shard_core_owns(const struct shard_core *c, uint32_t domain, uint64_t *epoch)
+{
+    const struct owned_domain *d = core_owned(c, domain);
+    if (d && epoch)
+        *epoch = d->epoch;
+    return d != NULL;
+}
+
+bool shard_core_frozen(const struct shard_core *c)
+{
+    return !core_may_set(c);
+}

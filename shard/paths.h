@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directed routes from this shard's port to switches.
+ *
+ * What is known of the links comes from three sources, the first that knows a switch wins: the
+ * view, what this shard scanned itself (switches that it does not own but had to pass), and hints
+ * (the graph that the coordinator was told). Routes are shortest, ties by port number, found by one
+ * breadth-first search that is repeated only after a change. */
+#ifndef SHARD_PATHS_H
+#define SHARD_PATHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <glib.h>
+
+#include "shard/mad/smp.h"
+
+struct shard_core;
+struct paths;
+
+struct path_link { /* a live link of a switch to another switch */
+    uint64_t peer;
+    uint8_t port;
+    uint8_t peer_port;
+};
+
+struct paths *paths_create(void);
+void paths_destroy(struct paths *p);
+
+void paths_changed(struct shard_core *c); /* links of the view may be others now */
+/* Links (struct path_link) of a switch as scanned or as hinted; takes the array over. */
+void paths_learn_scan(struct shard_core *c, uint64_t guid, GArray *links);
+void paths_learn_hint(struct shard_core *c, uint64_t guid, GArray *links);
+/* What was found behind a path is not what a hint said: forget hints and scans of this switch. */
+void paths_forget(struct shard_core *c, uint64_t guid);
+bool paths_knows_links(const struct shard_core *c, uint64_t guid);
+
+/* The route to port 0 of a switch; false when none is known. */
+bool paths_to_switch(struct shard_core *c, uint64_t guid, struct dr_path *path);
+/* GUIDs of all switches that a route is known to, nearest first. Valid until the next change. */
+const GArray *paths_reached(struct shard_core *c);
+
+#endif

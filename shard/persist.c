@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The view in the store: what an applied delta changes there, and reading it back at start. */
+#include "shard/persist.h"
+
+#include <infiniband/mad.h>
+#include <string.h>
+
+#include "shard/core_internal.h"
+#include "shard/domain.h"
+
+static GBytes *key_u64(uint64_t guid)
+{
+    uint64_t be = GUINT64_TO_BE(guid);
+    return g_bytes_new(&be, sizeof be);
+}
+
+static GBytes *key_port(uint64_t guid, uint32_t num)
+{
+    uint8_t key[9];
+    uint64_t be = GUINT64_TO_BE(guid);
+    memcpy(key, &be, 8);
+    key[8] = (uint8_t)num;
+    return g_bytes_new(key, sizeof key);
+}
+
+static GBytes *value_of(const ProtobufCMessage *m)
+{
+    size_t len = protobuf_c_message_get_packed_size(m);
+    uint8_t *bytes = g_malloc(len + 1);
+    protobuf_c_message_pack(m, bytes);
+    return g_bytes_new_take(bytes, len);
+}
+
+static void persist_domain(struct shard_core *c, uint32_t domain)
+{
+    const struct view_domain *v = view_domain(c->view, domain);
+    if (!v)
+        return;
+    Heddle__DomainReport r = HEDDLE__DOMAIN_REPORT__INIT;
+    r.domain = domain;
+    r.epoch = v->epoch;
+    r.seq = v->seq;
+    r.state = view_pack_state(v);
+    uint32_t be = GUINT32_TO_BE(domain);
+    core_store(c, "domain", g_bytes_new(&be, sizeof be), value_of(&r.base));
+    heddle__domain_state__free_unpacked(r.state, NULL);
+}
+
+void persist_delta(struct shard_core *c, uint32_t domain, const Heddle__Delta *d)
+{
+    for (size_t i = 0; i < d->n_switches; i++)
+        core_store(c, "switch", key_u64(d->switches[i]->guid), value_of(&d->switches[i]->base));
+    for (size_t i = 0; i < d->n_end_ports; i++)
+        core_store(c, "endport", key_port(d->end_ports[i]->node_guid, d->end_ports[i]->num),
+                   value_of(&d->end_ports[i]->base));
+    for (size_t i = 0; i < d->n_removed_switches; i++)
+        core_store(c, "switch", key_u64(d->removed_switches[i]), NULL);
+    for (size_t i = 0; i < d->n_removed_end_ports; i++)
+        core_store(c, "endport",
+                   key_port(d->removed_end_ports[i]->node_guid, d->removed_end_ports[i]->num), NULL);
+    for (size_t i = 0; i < d->n_numbers; i++)
+        core_store(c, "numbers", key_u64(d->numbers[i]->leaf_guid), value_of(&d->numbers[i]->base));
+    persist_domain(c, domain);
+}
+
+void persist_incarnation(struct shard_core *c)
+{
+    uint64_t be = GUINT64_TO_BE(c->incarnation);
+    core_store(c, "meta", g_bytes_new_static("incarnation", 11), g_bytes_new(&be, sizeof be));
+}
+
+static bool sizes_ok(const ProtobufCBinaryData *b, size_t len)
+{
+    return b->len == 0 || b->len == len;
+}
+
+static bool load_switch(Heddle__Delta *d, const uint8_t *bytes, size_t len)
+{
+    Heddle__SwitchRecord *r = heddle__switch_record__unpack(NULL, len, bytes);
+    bool ok = r && sizes_ok(&r->nodeinfo, 40) && sizes_ok(&r->switchinfo, 20) &&
+              r->description.len <= 64;
+    for (size_t i = 0; ok && i < r->n_ports; i++)
+        ok = r->ports[i]->num < 256 && sizes_ok(&r->ports[i]->portinfo, 64);
+    if (ok)
+        view_delta_add_switch(d, r);
+    else if (r)
+        heddle__switch_record__free_unpacked(r, NULL);
+    return ok;
+}
+
+static bool load_end_port(struct shard_core *c, Heddle__Delta *d, const uint8_t *bytes, size_t len)
+{
+    Heddle__EndPortRecord *r = heddle__end_port_record__unpack(NULL, len, bytes);
+    bool ok = r && sizes_ok(&r->nodeinfo, 40) && sizes_ok(&r->portinfo, 64) &&
+              r->description.len <= 64 && r->num < 256 && r->switch_port < 256;
+    if (ok) {
+        if (r->lid && r->lid <= RT_MAX_LID)
+            g_hash_table_insert(c->known_lids, g_memdup2(&r->port_guid, sizeof(uint64_t)),
+                                GUINT_TO_POINTER(r->lid));
+        view_delta_add_end_port(d, r);
+    } else if (r) {
+        heddle__end_port_record__free_unpacked(r, NULL);
+    }
+    return ok;
+}
+
+static bool load_numbers(Heddle__Delta *d, const uint8_t *bytes, size_t len)
+{
+    Heddle__LeafNumbers *l = heddle__leaf_numbers__unpack(NULL, len, bytes);
+    if (!l || l->n_ports != l->n_numbers) {
+        if (l)
+            heddle__leaf_numbers__free_unpacked(l, NULL);
+        return false;
+    }
+    d->numbers = g_renew(Heddle__LeafNumbers *, d->numbers, d->n_numbers + 1);
+    d->numbers[d->n_numbers++] = l;
+    return true;
+}
+
+static bool load_domain(struct shard_core *c, const uint8_t *bytes, size_t len)
+{
+    Heddle__DomainReport *r = heddle__domain_report__unpack(NULL, len, bytes);
+    if (!r)
+        return false;
+    Heddle__Delta *d = delta_new();
+    d->state = r->state;
+    r->state = NULL;
+    view_apply(c->view, r->domain, d);
+    view_set_position(c->view, r->domain, r->epoch, r->seq);
+    heddle__delta__free_unpacked(d, NULL);
+    heddle__domain_report__free_unpacked(r, NULL);
+    return true;
+}
+
+void persist_load(struct shard_core *c)
+{
+    Heddle__Delta *d = delta_new();
+    unsigned bad = 0;
+    for (guint i = 0; c->cfg.stored && i < c->cfg.stored->len; i++) {
+        const struct shard_stored *s = g_ptr_array_index(c->cfg.stored, i);
+        gsize len;
+        const uint8_t *bytes = g_bytes_get_data(s->value, &len);
+        bool ok = true;
+        if (strcmp(s->table, "switch") == 0)
+            ok = load_switch(d, bytes, len);
+        else if (strcmp(s->table, "endport") == 0)
+            ok = load_end_port(c, d, bytes, len);
+        else if (strcmp(s->table, "numbers") == 0)
+            ok = load_numbers(d, bytes, len);
+        else if (strcmp(s->table, "domain") == 0)
+            ok = load_domain(c, bytes, len);
+        bad += !ok;
+    }
+    view_apply(c->view, 0, d);
+    /* LIDs of switches, as the ones of end ports, are kept over a restart. */
+    const GPtrArray *switches = view_switches(c->view);
+    for (guint i = 0; i < switches->len; i++) {
+        const struct view_switch *s = g_ptr_array_index(switches, i);
+        uint64_t port_guid = mad_get_field64((void *)s->nodeinfo, 0, IB_NODE_PORT_GUID_F);
+        if (view_switch_lid(s))
+            g_hash_table_insert(c->known_lids, g_memdup2(&port_guid, sizeof port_guid),
+                                GUINT_TO_POINTER(view_switch_lid(s)));
+    }
+    heddle__delta__free_unpacked(d, NULL);
+    if (bad)
+        core_log(c, HL_WARNING, "store_values_unreadable",
+                 "count=%u hint=\"they are read again from peers and fabric\"", bad);
+}

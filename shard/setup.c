@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Port set-up: PortInfo of the ports of our domains, and links from INIT to ACTIVE. */
+#include "shard/setup.h"
+
+#include <errno.h>
+#include <infiniband/mad.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "shard/core_internal.h"
+#include "shard/domain.h"
+#include "shard/explore.h"
+#include "shard/portinfo.h"
+#include "shard/reader.h"
+#include "shard/tables.h"
+
+#define RETRY_MS 100u
+#define RETRY_MAX_MS 10000u
+#define BLOCKED_RETRY_MS 50u /* Sets are not allowed now, or the queue is full */
+#define GIVE_UP_FAILURES 3u  /* a port that refuses does not hold its domain up */
+
+struct port_key {
+    uint64_t guid; /* node GUID */
+    uint8_t num;
+};
+
+struct port_job {
+    bool confirmed;      /* set under this epoch (management and end ports) */
+    bool in_flight;
+    uint8_t failures;
+    bool have_accepted;
+    uint64_t next_ms;
+    uint8_t accepted[64]; /* the last PortInfo that was set with success */
+};
+
+struct setup {
+    GHashTable *jobs;    /* struct port_key -> struct port_job */
+    GHashTable *pending; /* switch GUIDs to look at */
+    uint64_t retry_ms;
+};
+
+static guint port_key_hash(gconstpointer p)
+{
+    const struct port_key *k = p;
+    return g_int64_hash(&k->guid) * 31u + k->num;
+}
+
+static gboolean port_key_equal(gconstpointer a, gconstpointer b)
+{
+    const struct port_key *x = a, *y = b;
+    return x->guid == y->guid && x->num == y->num;
+}
+
+struct setup *setup_create(void)
+{
+    struct setup *s = g_new0(struct setup, 1);
+    s->jobs = g_hash_table_new_full(port_key_hash, port_key_equal, g_free, g_free);
+    s->pending = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    s->retry_ms = UINT64_MAX;
+    return s;
+}
+
+void setup_destroy(struct setup *s)
+{
+    if (!s)
+        return;
+    g_hash_table_unref(s->jobs);
+    g_hash_table_unref(s->pending);
+    g_free(s);
+}
+
+static struct port_job *job_of(struct setup *s, uint64_t guid, unsigned num)
+{
+    struct port_key key = {guid, (uint8_t)num};
+    struct port_job *j = g_hash_table_lookup(s->jobs, &key);
+    if (!j) {
+        j = g_new0(struct port_job, 1);
+        g_hash_table_insert(s->jobs, g_memdup2(&key, sizeof key), j);
+    }
+    return j;
+}
+
+void setup_wake_switch(struct shard_core *c, uint64_t guid)
+{
+    g_hash_table_add(c->setup->pending, g_memdup2(&guid, sizeof guid));
+}
+
+void setup_wake_neighbours(struct shard_core *c, uint64_t guid)
+{
+    const struct view_switch *s = view_switch(c->view, guid);
+    for (unsigned n = 1; s && n <= s->nports; n++) {
+        if (s->ports[n].peer_guid && core_owned_switch(c, s->ports[n].peer_guid))
+            setup_wake_switch(c, s->ports[n].peer_guid);
+    }
+}
+
+void setup_unconfirm(struct shard_core *c, uint64_t node_guid, unsigned num)
+{
+    struct port_job *j = job_of(c->setup, node_guid, num);
+    j->confirmed = false;
+    j->have_accepted = false;
+}
+
+static void each_port_of_domain(struct shard_core *c, uint32_t domain,
+                                void (*f)(struct shard_core *c, uint64_t guid, unsigned num))
+{
+    GPtrArray *switches = view_domain_switches(c->view, domain);
+    for (guint i = 0; i < switches->len; i++) {
+        const struct view_switch *s = g_ptr_array_index(switches, i);
+        for (unsigned n = 0; n <= s->nports; n++)
+            f(c, s->guid, n);
+    }
+    g_ptr_array_unref(switches);
+    GPtrArray *ends = view_domain_end_ports(c->view, domain);
+    for (guint i = 0; i < ends->len; i++) {
+        const struct view_end_port *e = g_ptr_array_index(ends, i);
+        f(c, e->node_guid, e->num);
+    }
+    g_ptr_array_unref(ends);
+}
+
+static void forget_port(struct shard_core *c, uint64_t guid, unsigned num)
+{
+    struct port_key key = {guid, (uint8_t)num};
+    g_hash_table_remove(c->setup->jobs, &key);
+}
+
+void setup_forget_domain(struct shard_core *c, uint32_t domain)
+{
+    each_port_of_domain(c, domain, forget_port);
+}
+
+void setup_begin_domain(struct shard_core *c, const struct owned_domain *d)
+{
+    setup_forget_domain(c, d->id);
+    GPtrArray *switches = view_domain_switches(c->view, d->id);
+    for (guint i = 0; i < switches->len; i++)
+        setup_wake_switch(c, ((struct view_switch *)g_ptr_array_index(switches, i))->guid);
+    g_ptr_array_unref(switches);
+}
+
+/* -- sending --------------------------------------------------------------------------------------- */
+
+static void job_failed(struct shard_core *c, struct port_job *j)
+{
+    uint32_t pause = RETRY_MS << MIN(j->failures, 7u);
+    if (j->failures < UINT8_MAX)
+        j->failures++;
+    j->next_ms = c->now_ms + MIN(pause, RETRY_MAX_MS);
+    c->setup->retry_ms = MIN(c->setup->retry_ms, j->next_ms);
+}
+
+/* Where the PortInfo of this port is kept in the view; NULL when it is no longer ours. */
+static uint8_t *record_of(struct shard_core *c, uint64_t guid, unsigned num, uint64_t *switch_guid,
+                          struct view_end_port **end)
+{
+    struct view_switch *s = view_switch(c->view, guid);
+    *end = NULL;
+    if (s) {
+        *switch_guid = guid;
+        return num <= s->nports && core_owned_switch(c, guid) ? s->ports[num].portinfo : NULL;
+    }
+    *end = view_end_port(c->view, guid, num);
+    if (!*end || !core_owned_switch(c, (*end)->switch_guid))
+        return NULL;
+    *switch_guid = (*end)->switch_guid;
+    return (*end)->portinfo;
+}
+
+static void set_answered(void *user, uint64_t num, const struct smp_request *r, int error,
+                         const uint8_t *mad)
+{
+    struct shard_core *c = user;
+    struct port_job *j = job_of(c->setup, r->target, (unsigned)num);
+    j->in_flight = false;
+    uint64_t switch_guid;
+    struct view_end_port *end;
+    uint8_t *record = record_of(c, r->target, (unsigned)num, &switch_guid, &end);
+    if (!record || error == ECANCELED)
+        return;
+    setup_wake_switch(c, switch_guid);
+    if (error) {
+        job_failed(c, j);
+        core_log(c, j->failures == GIVE_UP_FAILURES ? HL_WARNING : HL_DEBUG, "port_set_failed",
+                 "node_guid=0x%016" PRIx64 " port=%u reason=\"%s\"", r->target, (unsigned)num,
+                 error == EPROTO ? "refused" : "no answer");
+        /* What is there now is not known: read it, never repeat blindly. */
+        explore_reread(c, switch_guid);
+        return;
+    }
+    const uint8_t *answer = smp_data_const(mad);
+    memcpy(j->accepted, r->data, sizeof j->accepted);
+    j->have_accepted = true;
+    j->failures = 0;
+    j->confirmed = mad_get_field((void *)answer, 0, IB_PORT_LID_F) ==
+                       mad_get_field((void *)r->data, 0, IB_PORT_LID_F) &&
+                   mad_get_field((void *)answer, 0, IB_PORT_SMLID_F) ==
+                       mad_get_field((void *)r->data, 0, IB_PORT_SMLID_F);
+    memcpy(record, answer, SMP_DATA_BYTES);
+    /* ClientReregister reads back as written on some ports: it is a command, not a state. */
+    mad_set_field(record, 0, IB_PORT_CLIENT_REREG_F, 0);
+    if (end)
+        domain_dirty_end_port(c, end);
+    else
+        domain_dirty_switch(c, switch_guid);
+    struct view_switch *s = view_switch(c->view, r->target);
+    if (s && num > 0)
+        setup_wake_switch(c, s->ports[num].peer_guid);
+    tables_port_set(c, switch_guid);
+}
+
+static bool is_member_port(const struct shard_core *c, uint64_t node_guid, unsigned num)
+{
+    const Heddle__Assignment *a = c->assignment;
+    for (size_t i = 0; i < a->n_members; i++) {
+        if (a->members[i]->node_guid == node_guid && a->members[i]->port_num == num)
+            return true;
+    }
+    return false;
+}
+
+/* Sends what the port lacks. */
+static void set_port(struct shard_core *c, uint64_t guid, unsigned num, const uint8_t *current,
+                     const struct portinfo_wish *wish, const struct view_end_port *end,
+                     bool urgent)
+{
+    struct port_job *j = job_of(c->setup, guid, num);
+    if (j->in_flight)
+        return;
+    uint8_t wanted[64];
+    portinfo_wanted(current, wish, core_options(c), wanted);
+    bool confirm = wish->role != PORT_EXTERNAL && !j->confirmed;
+    if (!confirm && (!portinfo_set_needed(current, wanted, wish) ||
+                     (wish->state == PORT_STATE_NO_CHANGE && j->have_accepted &&
+                      memcmp(j->accepted, wanted, sizeof wanted) == 0)))
+        return;
+    if (c->now_ms < j->next_ms) {
+        c->setup->retry_ms = MIN(c->setup->retry_ms, j->next_ms);
+        return;
+    }
+    struct smp_request r = {.method = MAD_SET,
+                            .attribute = SMP_PORT_INFO,
+                            .modifier = reader_portinfo_modifier(current, num),
+                            .target = guid,
+                            .retries = 0,
+                            .urgent = urgent || is_member_port(c, guid, num),
+                            .done = set_answered,
+                            .user = c,
+                            .tag = num};
+    bool way = end ? core_address_end_port(c, end, &r) : core_address_switch(c, guid, &r);
+    if (!way || !core_may_set(c) ||
+        (memcpy(r.data, wanted, sizeof r.data), smpq_submit(c->smpq, &r, c->now_ms)) != 0) {
+        setup_wake_switch(c, end ? end->switch_guid : guid);
+        c->setup->retry_ms = MIN(c->setup->retry_ms, c->now_ms + BLOCKED_RETRY_MS);
+        return;
+    }
+    j->in_flight = true;
+}
+
+/* -- what each kind of port wants ------------------------------------------------------------------- */
+
+static void management_port(struct shard_core *c, const struct owned_domain *d,
+                            const struct view_switch *s)
+{
+    if (!s->ports[0].have_info || !view_switch_lid(s))
+        return;
+    struct portinfo_wish w = {.role = PORT_MANAGEMENT,
+                              .lid = view_switch_lid(s),
+                              .sm_lid = core_own_lid(c)};
+    set_port(c, s->guid, 0, s->ports[0].portinfo, &w, NULL, d->takeover);
+}
+
+/* The next state of our end of a link, from both ends as they are. */
+static enum port_state next_state(struct shard_core *c, uint64_t switch_guid,
+                                  const uint8_t *current, const uint8_t *peer)
+{
+    unsigned state = portinfo_state(current), peer_state = portinfo_state(peer);
+    if (state == PORT_STATE_INIT && peer_state >= PORT_STATE_INIT)
+        return PORT_STATE_ARMED;
+    if (state == PORT_STATE_ARMED && peer_state >= PORT_STATE_ARMED &&
+        tables_switch_ready(c, switch_guid))
+        return PORT_STATE_ACTIVE;
+    return PORT_STATE_NO_CHANGE;
+}
+
+static void end_port(struct shard_core *c, const struct owned_domain *d,
+                     const struct view_switch *s, const struct view_end_port *e)
+{
+    const struct view_port *p = &s->ports[e->switch_port];
+    if (!e->present || !e->lid || !p->have_info || !portinfo_link_up(p->portinfo))
+        return;
+    struct portinfo_wish w = {.role = PORT_END,
+                              .lid = e->lid,
+                              .lmc = e->lmc,
+                              .sm_lid = core_own_lid(c),
+                              .peer = p->portinfo,
+                              .state = next_state(c, s->guid, e->portinfo, p->portinfo)};
+    set_port(c, e->node_guid, e->num, e->portinfo, &w, e, d->takeover);
+}
+
+/* PortInfo of what is cabled to this port, or NULL while the view does not have it. */
+static const uint8_t *peer_portinfo(const struct shard_core *c, const struct view_port *p,
+                                    bool *leaf)
+{
+    const struct view_switch *sw = view_switch(c->view, p->peer_guid);
+    *leaf = false;
+    if (sw)
+        return p->peer_port <= sw->nports && sw->ports[p->peer_port].have_info
+                   ? sw->ports[p->peer_port].portinfo
+                   : NULL;
+    const struct view_end_port *e = view_end_port(c->view, p->peer_guid, p->peer_port);
+    *leaf = e != NULL;
+    return e && e->present ? e->portinfo : NULL;
+}
+
+static void external_port(struct shard_core *c, const struct view_switch *s, unsigned num)
+{
+    const struct view_port *p = &s->ports[num];
+    if (!p->have_info || !p->peer_guid || !portinfo_link_up(p->portinfo))
+        return;
+    struct portinfo_wish w = {.role = PORT_EXTERNAL};
+    w.peer = peer_portinfo(c, p, &w.leaf);
+    if (!w.peer)
+        return;
+    w.state = next_state(c, s->guid, p->portinfo, w.peer);
+    set_port(c, s->guid, num, p->portinfo, &w, NULL, false);
+}
+
+static int by_guid(gconstpointer a, gconstpointer b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum setup_pass { PASS_MANAGEMENT, PASS_ENDS, PASS_EXTERNAL, PASSES };
+
+static void look_at(struct shard_core *c, uint64_t guid, enum setup_pass pass)
+{
+    const struct owned_domain *d = core_owned_switch(c, guid);
+    const struct view_switch *s = view_switch(c->view, guid);
+    if (!d || !s || !s->reachable || d->step < OWNED_SETUP)
+        return;
+    if (pass == PASS_MANAGEMENT)
+        management_port(c, d, s);
+    for (unsigned n = 1; pass != PASS_MANAGEMENT && n <= s->nports; n++) {
+        const struct view_end_port *e =
+            pass == PASS_ENDS ? view_end_port_at(c->view, guid, n) : NULL;
+        if (e)
+            end_port(c, d, s, e);
+        else if (pass == PASS_EXTERNAL)
+            external_port(c, s, n);
+    }
+}
+
+void setup_pump(struct shard_core *c)
+{
+    struct setup *s = c->setup;
+    if (c->now_ms >= s->retry_ms) {
+        /* Who waits for a retry is found by looking at our jobs that failed. */
+        GHashTableIter it;
+        gpointer key, value;
+        s->retry_ms = UINT64_MAX;
+        g_hash_table_iter_init(&it, s->jobs);
+        while (g_hash_table_iter_next(&it, &key, &value)) {
+            const struct port_job *j = value;
+            const struct port_key *k = key;
+            uint64_t sw;
+            struct view_end_port *end;
+            if (j->failures && record_of(c, k->guid, k->num, &sw, &end))
+                setup_wake_switch(c, sw);
+        }
+    }
+    if (g_hash_table_size(s->pending) == 0)
+        return;
+    if (!core_may_set(c) || !core_own_lid(c)) {
+        s->retry_ms = MIN(s->retry_ms, c->now_ms + BLOCKED_RETRY_MS);
+        return;
+    }
+    GArray *guids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    GHashTableIter it;
+    gpointer key;
+    g_hash_table_iter_init(&it, s->pending);
+    while (g_hash_table_iter_next(&it, &key, NULL))
+        g_array_append_vals(guids, key, 1);
+    g_hash_table_remove_all(s->pending);
+    g_array_sort(guids, by_guid);
+    for (enum setup_pass pass = 0; pass < PASSES; pass++) {
+        for (guint i = 0; i < guids->len; i++)
+            look_at(c, g_array_index(guids, uint64_t, i), pass);
+    }
+    g_array_unref(guids);
+}
+
+uint64_t setup_deadline(const struct shard_core *c)
+{
+    return g_hash_table_size(c->setup->pending) && core_may_set(c) && core_own_lid(c)
+               ? c->now_ms
+               : c->setup->retry_ms;
+}
+
+/* -- settled? ---------------------------------------------------------------------------------------- */
+
+static bool port_settled(struct shard_core *c, uint64_t guid, unsigned num, bool must_confirm,
+                         const uint8_t *portinfo, const uint8_t *peer)
+{
+    const struct port_job *j = job_of(c->setup, guid, num);
+    if (j->failures >= GIVE_UP_FAILURES)
+        return true;
+    if (j->in_flight || (must_confirm && !j->confirmed))
+        return false;
+    return !portinfo || !peer || !portinfo_link_up(portinfo) || !portinfo_link_up(peer) ||
+           portinfo_state(portinfo) == PORT_STATE_ACTIVE;
+}
+
+bool setup_domain_settled(struct shard_core *c, uint32_t domain)
+{
+    bool settled = true;
+    GPtrArray *switches = view_domain_switches(c->view, domain);
+    for (guint i = 0; settled && i < switches->len; i++) {
+        const struct view_switch *s = g_ptr_array_index(switches, i);
+        if (!s->reachable)
+            continue;
+        settled = port_settled(c, s->guid, 0, true, NULL, NULL);
+        for (unsigned n = 1; settled && n <= s->nports; n++) {
+            bool leaf;
+            const struct view_port *p = &s->ports[n];
+            const uint8_t *peer = p->peer_guid ? peer_portinfo(c, p, &leaf) : NULL;
+            if (p->have_info)
+                settled = port_settled(c, s->guid, n, false, p->portinfo, peer);
+            const struct view_end_port *e = view_end_port_at(c->view, s->guid, n);
+            if (settled && e && e->present && e->lid && peer)
+                settled = port_settled(c, e->node_guid, e->num, true, e->portinfo, p->portinfo);
+        }
+    }
+    g_ptr_array_unref(switches);
+    return settled;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SMInfo: what other managers and hosts are told, and who else claims to be MASTER. */
+#include "shard/sminfo.h"
+
+#include <infiniband/mad.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "shard/core_internal.h"
+
+enum sm_state { SM_NOT_ACTIVE, SM_DISCOVERING, SM_STANDBY, SM_MASTER }; /* IBA 14.4.1 */
+
+#define CAPMASK_IS_SM (1u << 1)
+#define STATUS_BAD_METHOD 0x0008u /* IBA 13.4.7: method not supported */
+#define DIRECTION_BIT 0x8000u
+
+/* LID routed: a host asks the SM that its port names. Directed: how managers ask each other. */
+static enum sm_state state_shown_to(const struct shard_core *c, const uint8_t *mad,
+                                    const struct mad_address *from)
+{
+    struct view_switch *s;
+    struct view_end_port *e;
+    if (!c->assignment)
+        return SM_STANDBY;
+    if (mad_class(mad) == SMP_CLASS_LID && view_by_lid(c->view, from->lid, &s, &e) &&
+        core_owned_switch(c, s ? s->guid : e->switch_guid))
+        return SM_MASTER;
+    return core_is_lead(c) ? SM_MASTER : SM_STANDBY;
+}
+
+void sminfo_request(struct shard_core *c, const uint8_t *mad, const struct mad_address *from)
+{
+    uint8_t answer[MAD_BYTES];
+    memcpy(answer, mad, sizeof answer);
+    unsigned status = mad_class(mad) == SMP_CLASS_DR ? DIRECTION_BIT : 0;
+    /* Handing over, disabling and the like are not for others to order here. */
+    if (mad_method(mad) != MAD_GET)
+        status |= STATUS_BAD_METHOD;
+    mad_set_field(answer, 0, IB_MAD_METHOD_F, MAD_GET_RESP);
+    mad_set_field(answer, 0, IB_MAD_STATUS_F, status);
+    uint8_t *info = smp_data(answer);
+    memset(info, 0, SMP_DATA_BYTES);
+    uint64_t sm_key = c->cluster ? core_options(c)->sm_key : 1;
+    mad_set_field64(info, 0, IB_SMINFO_GUID_F, c->own.port_guid);
+    mad_set_field64(info, 0, IB_SMINFO_KEY_F, sm_key);
+    mad_set_field(info, 0, IB_SMINFO_ACT_F, c->act_count);
+    mad_set_field(info, 0, IB_SMINFO_PRIO_F, c->cfg.priority);
+    mad_set_field(info, 0, IB_SMINFO_STATE_F, state_shown_to(c, mad, from));
+    core_send_mad(c, answer, sizeof answer, from, 0, false);
+}
+
+static bool is_ours(const struct shard_core *c, uint64_t port_guid)
+{
+    if (port_guid == c->own.port_guid)
+        return true;
+    for (size_t i = 0; c->assignment && i < c->assignment->n_members; i++) {
+        if (c->assignment->members[i]->port_guid == port_guid)
+            return true;
+    }
+    return false;
+}
+
+static void foreign_answered(void *user, uint64_t port_guid, const struct smp_request *r,
+                             int error, const uint8_t *mad)
+{
+    struct shard_core *c = user;
+    c->foreign_asked--;
+    bool master = error == 0 && mad_get_field((void *)smp_data_const(mad), 0,
+                                              IB_SMINFO_STATE_F) == SM_MASTER;
+    if (is_ours(c, port_guid))
+        master = false;
+    if (master && !c->foreign_sm) {
+        core_log(c, HL_ERROR, "foreign_sm",
+                 "port_guid=0x%016" PRIx64
+                 " hint=\"another subnet manager is MASTER; nothing is written until it is gone\"",
+                 port_guid);
+        c->foreign_sm = true;
+        c->foreign_sm_guid = port_guid;
+    } else if (!master && c->foreign_sm && c->foreign_sm_guid == port_guid) {
+        core_log(c, HL_NOTICE, "foreign_sm_gone", "port_guid=0x%016" PRIx64, port_guid);
+        c->foreign_sm = false;
+        c->foreign_sm_guid = 0;
+    }
+}
+
+void sminfo_check_end_port(struct shard_core *c, const struct view_end_port *e)
+{
+    bool is_sm = mad_get_field((void *)e->portinfo, 0, IB_PORT_CAPMASK_F) & CAPMASK_IS_SM;
+    bool recheck = c->foreign_sm && c->foreign_sm_guid == e->port_guid;
+    if ((!is_sm && !recheck) || is_ours(c, e->port_guid))
+        return;
+    struct smp_request r = {.method = MAD_GET,
+                            .attribute = SMP_SM_INFO,
+                            .target = e->node_guid,
+                            .retries = 1,
+                            .done = foreign_answered,
+                            .user = c,
+                            .tag = e->port_guid};
+    if (core_address_end_port(c, e, &r) && smpq_submit(c->smpq, &r, c->now_ms) == 0)
+        c->foreign_asked++;
+}
