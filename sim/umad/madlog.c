@@ -15,6 +15,7 @@
 
 enum {
     FLUSH_INTERVAL_NS = 10 * 1000000, /* half of the promise, the rest is for the scheduler */
+    BUFFER_START_BYTES = 64 << 10,
     BUFFER_MAX_BYTES = 16 << 20,
     FILE_MODE = 0644,
 };
@@ -126,7 +127,7 @@ static void flush_locked(void)
         g_string_append_printf(full, "# %" G_GUINT64_FORMAT " lines lost\n", madlog.lost);
         madlog.lost = 0;
     }
-    madlog.buffer = g_string_sized_new(full->allocated_len);
+    madlog.buffer = g_string_sized_new(BUFFER_START_BYTES);
     pthread_mutex_unlock(&madlog.lock);
     write_all(madlog.fd, full->str, full->len);
     pthread_mutex_lock(&madlog.lock);
@@ -170,7 +171,7 @@ void madlog_start(void)
         return;
     pthread_mutex_lock(&madlog.lock);
     if (!madlog.on && (madlog.fd = open_file(pattern)) >= 0) {
-        madlog.buffer = g_string_sized_new(1 << 16);
+        madlog.buffer = g_string_sized_new(BUFFER_START_BYTES);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &old);
         if (pthread_create(&thread, NULL, flusher, NULL) == 0) {

@@ -200,6 +200,7 @@ int port_open(struct port **port, const char *name, const char *node)
     p->files = g_ptr_array_new();
     g_queue_init(&p->unlimited);
     g_queue_init(&p->windowed);
+    p->window = p->link.udp ? PORT_WINDOW_UDP : PORT_WINDOW;
     p->first_deadline = CLOCK_NEVER;
     p->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     error = p->wake < 0 ? errno : link_get_node_info(&p->link, p->node_info);

@@ -12,8 +12,9 @@
  *
  * All state of a port and its files is under port->lock. The caller's threads send by themselves;
  * nothing in here waits for the simulator except port_open and port_close.
- * At most PORT_WINDOW requests that the simulator's own agents answer are on the way at once, so
- * that its send buffer cannot fill up even while this process is stopped; the rest queue.
+ * At most PORT_WINDOW (by UDP PORT_WINDOW_UDP) requests that the simulator's own agents answer are
+ * on the way at once, so that its send buffer cannot fill up even while this process is stopped;
+ * the rest queue.
  */
 #ifndef SIM_UMAD_PORT_H
 #define SIM_UMAD_PORT_H
@@ -26,6 +27,7 @@
 
 enum {
     PORT_WINDOW = 128,
+    PORT_WINDOW_UDP = 64,        /* by UDP what is too much is dropped */
     PORT_MAX_QUEUED = 1 << 16,   /* MADs that wait to be sent */
     PORT_MAX_TRANSFERS = 64,     /* RMPP receptions at once */
     FILE_MAX_RECEIVED = 1 << 14, /* MADs that wait to be read; more are dropped */
@@ -75,6 +77,7 @@ struct port {
     int64_t first_deadline; /* no request is due before */
     GQueue unlimited;       /* struct port_tx: answers, traps, RMPP, requests to other clients */
     GQueue windowed;        /* struct port_tx: requests that the simulator itself answers */
+    unsigned window;        /* of requests in `windowed` that may be on the way */
     unsigned on_the_way;
     bool blocked;        /* the socket took no more */
     GPtrArray *sends;    /* struct transfer_send */

@@ -183,7 +183,7 @@ void queue_request(struct port *p, struct port_request *r)
 static unsigned collect_batch(struct port *p, struct mmsghdr *messages, struct iovec *vectors,
                               struct port_tx **batch)
 {
-    unsigned n = 0, room = p->on_the_way < PORT_WINDOW ? PORT_WINDOW - p->on_the_way : 0;
+    unsigned n = 0, room = p->on_the_way < p->window ? p->window - p->on_the_way : 0;
 
     for (GList *l = p->unlimited.head; l && n < SEND_BATCH; l = l->next)
         batch[n++] = l->data;
