@@ -61,11 +61,13 @@ def parser():
     p.add_argument('direction', choices=['up', 'down'])
     p.add_argument('node', metavar='NODE')
     p.add_argument('port', metavar='PORT')
+    p.add_argument('--no-trap', action='store_true', help='the shards get no trap of it')
     p.set_defaults(function=commands.link)
 
     p = _with_dir(sub.add_parser('node', help='cut or join all links of a node'))
     p.add_argument('direction', choices=['up', 'down'])
     p.add_argument('node', metavar='NODE')
+    p.add_argument('--no-trap', action='store_true', help='the shards get no trap of it')
     p.set_defaults(function=commands.node)
 
     p = _with_dir(sub.add_parser('status', help='the processes, then heddle status'))

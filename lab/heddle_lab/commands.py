@@ -80,6 +80,14 @@ def _cable(net, node, port):
     raise Refused(f'{node.id} ({node.description}) has no cable on port {port}')
 
 
+def _apply(lab, commands, no_trap):
+    if no_trap:
+        ibsim.change_without_traps(lab, commands)
+        return
+    for command in commands:
+        ibsim.change(lab, command)
+
+
 def _number(text):
     if not text.isdigit():
         raise Refused(f'{text} is no port number')
@@ -105,7 +113,7 @@ def link(options):
             down.remove(cable)
         if not blocked:
             verb = 'Unlink' if options.direction == 'down' else 'ReLink'
-            ibsim.change(lab, f'{verb} {_quote(node, port)}')
+            _apply(lab, [f'{verb} {_quote(node, port)}'], options.no_trap)
         lab.save()
     if blocked:
         print(f'the node {blocked[0]} is down; the link follows when it is up')
@@ -123,23 +131,23 @@ def node(options):
         if (it.id in down) == (options.direction == 'down'):
             raise Refused(f'{it.id} is {options.direction} already')
         if options.direction == 'down':
-            ibsim.change(lab, f'Unlink "{it.id}"')
+            _apply(lab, [f'Unlink "{it.id}"'], options.no_trap)
             down.append(it.id)
         else:
             down.remove(it.id)
-            _relink(lab, net, it)
+            _apply(lab, list(_relinks(lab, net, it)), options.no_trap)
         lab.save()
     return 0
 
 
-def _relink(lab, net, it):
-    """Its links, except those that are down for another reason."""
+def _relinks(lab, net, it):
+    """The commands that join its links, except those that are down for another reason."""
     done = set()
     for port, peer, peer_port in net.links_of(it):
         cable = _cable(net, it, port)
         if cable in lab.data['links_down'] or peer.id in lab.data['nodes_down'] or port in done:
             continue
-        ibsim.change(lab, f'ReLink {_quote(it, port)}')
+        yield f'ReLink {_quote(it, port)}'
         if peer is it:  # a cable that begins and ends here
             done.add(peer_port)
 

@@ -111,6 +111,18 @@ def change(lab, text):
         raise LabError(f'ibsim: {errors[0]}')
 
 
+def change_without_traps(lab, commands):
+    """Applies changes of links whose traps are lost on their way into the shards' ports.
+
+    All in one turn of the simulator (commands from a file), so that nothing else is lost."""
+    name = 'commands'
+    hosts = [d['node'] for d in lab.daemons.values() if d['node']]
+    lines = [f'Error "{h}"[1] 100' for h in hosts] + commands + [f'Error "{h}"[1] 0' for h in hosts]
+    with open(os.path.join(lab.daemons['ibsim']['cwd'], name), 'w', encoding='ascii') as f:
+        f.write('\n'.join(lines) + '\n')
+    change(lab, f'!{name}')
+
+
 def attached(lab):
     """(slot, pid) of each client."""
     found = re.findall(r'^Client (\d+): pid (\d+) ', command(lab, 'Attached'), re.M)

@@ -16,6 +16,12 @@ def scan(lab, *options):
     return {kind: [x for x in lines if x['kind'] == kind] for kind in ('port', 'link', 'lft', 'end')}
 
 
+def traps_in(log):
+    from heddle_lab import madlog
+    return sum(m.kind == 'rx' and m.method == 0x05 and m.attribute == 0x0002
+               for m in madlog.read(log))
+
+
 def test_up_status_down(lab, tree):
     out = lab.ok('up', tree)
     assert '14 switches, 18 hosts, 3 shards' in out
@@ -194,6 +200,36 @@ def test_neighbours_that_were_down_together_meet_again(lab, tree):
     lab.ok('link', 'up', 'S-leaf20', '6')
     lab.ok('node', 'up', 'S-spine20')
     assert len(scan(lab)['link']) == whole
+
+
+def test_traps_reach_an_sm_unless_they_are_not_wanted(lab, tree):
+    """OpenSM on a host of the lab stands in for a shard: its MAD log shows the traps."""
+    lab.ok('up', tree, '--shards', '1')
+    host = lab.state().daemons['shard-1']['node']
+    log = lab.dir + '/opensm.mad'
+    sm = subprocess.Popen(lab.argv('run', '--at', host, '--mad-log', log, '--', 'opensm', '-f',
+                                   './log', '-R', 'updn'), env=lab.environment({}),
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        begin = time.monotonic()
+        while 'SM' not in lab.ok('run', '--', 'sh', '-c', 'sminfo && echo SM || true'):
+            assert time.monotonic() - begin < 30
+            time.sleep(0.2)
+        seen = traps_in(log)
+        lab.ok('link', 'down', '--no-trap', 'S-leaf21', '1')
+        lab.ok('link', 'up', '--no-trap', 'S-leaf21', '1')
+        lab.ok('node', 'down', '--no-trap', 'host 1.1.1')
+        lab.ok('node', 'up', '--no-trap', 'host 1.1.1')
+        time.sleep(0.5)
+        assert traps_in(log) == seen
+        whole = len(scan(lab)['link'])
+        lab.ok('link', 'down', 'S-leaf21', '1')
+        time.sleep(0.5)
+        assert traps_in(log) > seen
+        assert len(scan(lab)['link']) == whole - 1
+    finally:
+        lab.ok('down')
+        sm.wait(20)
 
 
 def test_wrong_links_are_one_line(lab, tree):
