@@ -200,6 +200,12 @@ int check_message(const ProtobufCMessage *m, char *error, size_t error_size)
                 return rc;
         }
     }
+    /* protobuf-c reads a number 0 that is written in two bytes, and packs what it cannot read. */
+    for (unsigned i = 0; i < m->n_unknown_fields; i++)
+        if (m->unknown_fields[i].tag == 0) {
+            snprintf(error, error_size, "%s: a field of number 0", m->descriptor->short_name);
+            return EINVAL;
+        }
     return check_pairs(m, error, error_size);
 }
 
