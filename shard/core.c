@@ -276,10 +276,20 @@ static void on_suffix_done(void *user, uint32_t domain)
 
 /* -- life ------------------------------------------------------------------------------------------------ */
 
+static GPtrArray *copy_names(const GPtrArray *names)
+{
+    GPtrArray *copy = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; names && i < names->len; i++)
+        g_ptr_array_add(copy, g_strdup(g_ptr_array_index(names, i)));
+    return copy;
+}
+
 struct shard_core *shard_core_create(const struct shard_core_config *config)
 {
     struct shard_core *c = g_new0(struct shard_core, 1);
     c->cfg = *config;
+    c->cfg.coordinators = copy_names(config->coordinators);
+    c->cfg.operators = copy_names(config->operators);
     c->actions = g_array_new(FALSE, FALSE, sizeof(struct shard_action));
     c->store_items = g_ptr_array_new();
     c->incarnation = config->stored_incarnation;
@@ -306,6 +316,7 @@ struct shard_core *shard_core_create(const struct shard_core_config *config)
     c->sweep = sweep_create();
     c->probes = probes_create();
     persist_load(c);
+    c->cfg.stored = NULL; /* the caller's, and in the view by now */
     return c;
 }
 
@@ -339,6 +350,8 @@ void shard_core_destroy(struct shard_core *c)
         g_free(item);
     }
     g_ptr_array_unref(c->store_items);
+    g_ptr_array_unref(c->cfg.coordinators);
+    g_ptr_array_unref(c->cfg.operators);
     if (c->cluster)
         heddle__cluster_config__free_unpacked(c->cluster, NULL);
     if (c->assignment)

@@ -379,6 +379,8 @@ void explore_pump(struct shard_core *c)
 uint64_t explore_deadline(const struct shard_core *c)
 {
     const struct explore *e = c->explore;
+    if (!c->assignment || !c->own.leaf_guid)
+        return UINT64_MAX;
     if (e->wanted)
         return MAX(c->now_ms, e->last_pump_ms + PUMP_INTERVAL_MS);
     return e->next_retry_ms;
