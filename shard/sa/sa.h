@@ -34,9 +34,8 @@ struct sa_context {
     uint16_t own_lid;
     uint64_t subnet_prefix;
     uint64_t sm_key;          /* a request with another key than this or 0 is refused */
-    uint8_t packet_life_time; /* IBA 15.2.5.16 code, opensm's default 0x12; 0 between neighbours */
-    uint8_t
-        response_time; /* RespTimeValue of ClassPortInfo, opensm's default 0x12 (subnet_timeout) */
+    uint8_t packet_life_time; /* IBA 15.2.5.16 code, opensm's default 0x12 */
+    uint8_t response_time;    /* of ClassPortInfo; opensm's default 0x12, its subnet_timeout */
     const struct sa_manager *managers;
     size_t manager_count;
     bool busy; /* answer BUSY to everything but ClassPortInfo (no usable view) */
