@@ -26,7 +26,35 @@ struct counters {
     const struct rt_graph *g;
     uint32_t s;
     uint32_t load[256]; /* by port */
+    /* For the whole set of upper ports, in its order: those before the cursor have a load above
+     * the level, the others at least the level. */
+    uint8_t upper[RT_MAX_GROUPS];
+    unsigned upper_count, cursor;
+    uint32_t level;
 };
+
+static void find_upper_ports(struct counters *c, const struct rt_row_groups *r)
+{
+    for (unsigned i = 0; i < r->upper_count; i++) {
+        const struct rt_group *group = rt_group_of(c->g, c->s, r->upper[i]);
+        for (uint32_t l = 0; l < group->link_count; l++)
+            c->upper[c->upper_count++] = c->g->links[group->first_link + l].port;
+    }
+}
+
+/* What take_port would choose among all upper ports, without a look at each of them. */
+static uint8_t take_upper_port(struct counters *c)
+{
+    while (c->load[c->upper[c->cursor]] != c->level) {
+        if (++c->cursor < c->upper_count)
+            continue;
+        c->cursor = 0;
+        c->level++;
+    }
+    uint8_t port = c->upper[c->cursor];
+    c->load[port]++;
+    return port;
+}
 
 /* The least loaded port of the groups; among equals the first by (neighbour GUID, port). */
 static uint8_t take_port(struct counters *c, const uint8_t *groups, unsigned count)
@@ -54,21 +82,18 @@ static void fill_dest(struct counters *c, const struct updn *p, const struct rt_
     const struct rt_dest *d = &c->g->dests[dest];
     uint8_t groups[RT_MAX_GROUPS];
     const uint8_t *from = &r->single[d->sw];
-    unsigned count = r->count[d->sw];
-    if (d->sw == c->s) {
-        count = 0;
-    } else if (r->full[d->sw]) {
-        from = r->upper;
-    } else if (count > 1) {
+    bool full = r->full[d->sw] && d->sw != c->s;
+    unsigned count = d->sw == c->s ? 0 : r->count[d->sw];
+    if (count > 1 && !full) {
         count = rt_updown_candidates(&p->base.updown, c->s, d->sw, groups);
         from = groups;
     }
     bool up = count > 0 && rt_updown_rule(&p->base.updown, c->s, d->sw) == RT_RULE_TREE_UP;
     for (uint32_t k = 0; k < 1u << d->lmc; k++) {
         if (count)
-            row[d->lid + k] = take_port(c, from, count);
-        if (!up && r->upper_count)
-            take_port(c, r->upper, r->upper_count);
+            row[d->lid + k] = full ? take_upper_port(c) : take_port(c, from, count);
+        if (!up && !full && c->upper_count)
+            take_upper_port(c);
     }
 }
 
@@ -79,6 +104,7 @@ static void updn_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
     struct rt_row_groups r;
     rt_row_groups_init(&r, &plan->updown);
     rt_row_groups_fill(&r, &plan->updown, s);
+    find_upper_ports(&c, &r);
     uint32_t divider = p->divider[s];
     for (uint32_t first = 0; first < MIN(divider, p->host_count); first++)
         for (uint32_t i = first; i < p->host_count; i += divider)

@@ -195,7 +195,8 @@ void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint
             unsigned up = pivot_down[c] == RT_FAR ? 2 : 0;
             r->count[x] = pivot[up][c];
             r->single[x] = pivot[up + 1][c];
-            r->full[x] = false;
+            /* Outside the list the upper groups of both orders are the same. */
+            r->full[x] = up && r->count[x] == r->upper_count && !u->orders.in_list[s];
         } else {
             unsigned up = down[x] == RT_FAR ? 2 : 0;
             r->count[x] = tree[up][x];
@@ -213,43 +214,40 @@ VECTORISED static void mark_far(uint8_t *restrict far, const uint8_t *restrict a
         far[i] |= any[i] == RT_FAR;
 }
 
-/* Whether an entry of s for x may leave upwards in the pivot order. Only switches of the list are
- * asked, and all that is above one of them is in the list too. */
-static bool may_leave_up(const struct rt_updown *u, uint32_t s, uint32_t x)
+/* Makes columns pure in which v may be entered from s above it and be left upwards, in the pivot
+ * order. */
+static void find_impure_turns(struct rt_updown *u, uint32_t s, uint32_t v, const uint32_t *above,
+                              unsigned above_count)
 {
-    enum rt_rule rule = rt_updown_rule(u, s, x);
-    if (rule == RT_RULE_NONE || s == x)
-        return false;
-    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++) {
-        uint32_t peer = rt_group_of(u->graph, s, k)->peer;
-        if (is_above(&u->orders.pivot, peer, s) && is_candidate(u, rule, s, peer, x))
-            return true;
+    for (uint32_t x = 0; x < u->graph->switch_count; x++) {
+        enum rt_rule rule = x == s || x == v || u->pure[x] ? RT_RULE_NONE : rt_updown_rule(u, v, x);
+        bool leaves_up = false;
+        for (unsigned i = 0; i < above_count && rule != RT_RULE_NONE && !leaves_up; i++)
+            leaves_up = is_candidate(u, rule, v, above[i], x);
+        if (!leaves_up)
+            continue;
+        rule = rt_updown_rule(u, s, x);
+        if (rule != RT_RULE_NONE && is_candidate(u, rule, s, v, x))
+            u->pure[x] = true;
     }
-    return false;
 }
 
-/* Makes those columns pure in which a packet may come down to a switch in the pivot order and leave
- * it upwards. Outside the list the two orders agree, and the list is closed upwards, so that such
- * a turn has all of its three switches in the list. Returns whether a column changed. */
-static bool find_impure(struct rt_updown *u)
+/* Outside the list the two orders agree, and the list is closed upwards, so that a turn which the
+ * pivot order forbids has all of its three switches in the list. */
+static void find_impure(struct rt_updown *u)
 {
     const struct rt_graph *g = u->graph;
-    bool changed = false;
-    for (uint32_t s = 0; s < g->switch_count; s++) {
-        for (uint32_t k = 0; u->orders.in_list[s] && k < g->switches[s].group_count; k++) {
-            uint32_t v = rt_group_of(g, s, k)->peer;
-            if (!u->orders.in_list[v] || is_above(&u->orders.pivot, v, s))
-                continue;
-            for (uint32_t x = 0; x < g->switch_count; x++) {
-                if (u->pure[x] || x == s || x == v || !may_leave_up(u, v, x))
-                    continue;
-                enum rt_rule rule = rt_updown_rule(u, s, x);
-                if (rule != RT_RULE_NONE && is_candidate(u, rule, s, v, x))
-                    changed = u->pure[x] = true;
-            }
+    for (uint32_t v = 0; v < g->switch_count; v++) {
+        uint32_t above[RT_MAX_GROUPS];
+        unsigned count = 0;
+        for (uint32_t k = 0; u->orders.in_list[v] && k < g->switches[v].group_count; k++) {
+            uint32_t peer = rt_group_of(g, v, k)->peer;
+            if (is_above(&u->orders.pivot, peer, v))
+                above[count++] = peer;
         }
+        for (unsigned i = 0; i < count; i++)
+            find_impure_turns(u, above[i], v, above, count);
     }
-    return changed;
 }
 
 static void number_columns(struct rt_updown *u, const uint8_t *far)
@@ -293,8 +291,11 @@ static int count_unreachable(struct rt_updown *u, char *error, size_t error_size
     g_autofree uint32_t *present = g_new(uint32_t, g->switch_count + 1);
     for (uint32_t s = 0; s < g->switch_count; s++)
         present[s] = count_present(g, s);
-    for (uint32_t x = 0; x < g->switch_count; x++) {
-        for (uint32_t s = 0; u->column[x] != RT_NONE && s < g->switch_count; s++) {
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        const uint8_t *any = u->pivot.any + u->pivot.stride * s;
+        if (u->column_count == 0 || !memchr(any, RT_FAR, u->column_count))
+            continue;
+        for (uint32_t x = 0; x < g->switch_count; x++) {
             if (rt_updown_rule(u, s, x) != RT_RULE_NONE)
                 continue;
             if (u->orders.piece[s] == u->orders.piece[x]) {
