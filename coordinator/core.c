@@ -388,6 +388,7 @@ static void on_message(struct coord_core *c, const struct coord_event *e)
 
 static void run_timers(struct coord_core *c)
 {
+    c->last_timers_ms = c->now_ms;
     coord_detector_tick(c);
     coord_topology_tick(c);
     coord_assignment_settle(c, "no_owner");

@@ -40,15 +40,15 @@ struct coord_config {
     char cluster[64];
     char name[64];
     uint64_t boot_id;
-    uint64_t incarnation;                /* of the opened ledger */
-    bool auto_domains;                   /* cut along pods; else rules */
-    GArray *rules;                       /* struct coord_domain_rule */
-    GArray *enrolled;                    /* struct coord_enrolled */
-    uint32_t domain_max_nodes;           /* 5,000 */
-    uint32_t shard_max_nodes;            /* 12,000 */
-    uint32_t domains_per_shard;          /* auto aims at this many a shard, 4 */
-    uint32_t expected_shards;            /* auto waits for this many (all enrolled), or ... */
-    uint32_t expected_timeout_ms;        /* ... this long after the first shard, then cuts */
+    uint64_t incarnation;                  /* of the opened ledger */
+    bool auto_domains;                     /* cut along pods; else rules */
+    GArray *rules;                         /* struct coord_domain_rule */
+    GArray *enrolled;                      /* struct coord_enrolled */
+    uint32_t domain_max_nodes;             /* 5,000 */
+    uint32_t shard_max_nodes;              /* 12,000 */
+    uint32_t domains_per_shard;            /* auto aims at this many a shard, 4 */
+    uint32_t expected_shards;              /* auto waits for this many (all enrolled), or ... */
+    uint32_t expected_timeout_ms;          /* ... this long after the first shard, then cuts */
     Heddle__ClusterConfig *cluster_config; /* heartbeat_ms, misses, subnet options, ... */
     uint8_t sign_secret_key[64];
     uint8_t sign_public_key[32];
@@ -56,23 +56,23 @@ struct coord_config {
 };
 
 enum coord_event_kind {
-    COORD_EV_START,    /* once, with the ledger's values in `loaded` */
-    COORD_EV_TICK,     /* at least when coord_core_deadline says */
-    COORD_EV_MESSAGE,  /* from an authenticated peer */
+    COORD_EV_START,     /* once, with the ledger's values in `loaded` */
+    COORD_EV_TICK,      /* at least when coord_core_deadline says */
+    COORD_EV_MESSAGE,   /* from an authenticated peer */
     COORD_EV_LINK_DOWN, /* a session of this peer broke: a hint */
-    COORD_EV_SWAPPED,  /* answer to COORD_ACT_SWAP */
+    COORD_EV_SWAPPED,   /* answer to COORD_ACT_SWAP */
 };
 struct coord_event {
     enum coord_event_kind kind;
-    const char *peer;              /* MESSAGE, LINK_DOWN: enrolled name */
+    const char *peer;               /* MESSAGE, LINK_DOWN: enrolled name */
     const struct envelope *message; /* MESSAGE; already decoded and checked */
-    uint64_t realtime_ms;          /* wall clock, only to be compared and shown */
+    uint64_t realtime_ms;           /* wall clock, only to be compared and shown */
     /* START: */
     const Heddle__Assignment *assignment; /* NULL = new ledger */
     const Heddle__LidBackup *lids;        /* NULL = none */
-    uint64_t revision;             /* START, SWAPPED: of the assignment */
-    uint64_t ticket;               /* SWAPPED */
-    int error;                     /* SWAPPED: 0, EAGAIN = another writer, else the disk's */
+    uint64_t revision;                    /* START, SWAPPED: of the assignment */
+    uint64_t ticket;                      /* SWAPPED */
+    int error;                            /* SWAPPED: 0, EAGAIN = another writer, else the disk's */
 };
 
 enum coord_action_kind {

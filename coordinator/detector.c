@@ -314,7 +314,8 @@ static void decide(struct coord_core *c, struct coord_peer *p)
         declare_dead(c, p, reason);
         return;
     }
-    if (coord_detector_age(c, p) >= k->isolation_grace_ms && p->rounds > 0)
+    /* not before its peers had the time to find it dead: that decision is the better founded one */
+    if (coord_detector_age(c, p) >= k->isolation_grace_ms && p->rounds > 0 && round_over(c, p))
         isolate(c, p);
     if (p->suspect_since_ms)
         next_round(c, p, peers);
@@ -370,7 +371,7 @@ uint64_t coord_detector_deadline(const struct coord_core *c)
 {
     if (!any_live(c))
         return UINT64_MAX;
-    uint64_t at = c->last_step_ms + c->config.cluster_config->heartbeat_ms;
+    uint64_t at = c->last_timers_ms + c->config.cluster_config->heartbeat_ms;
     for (guint i = 0; i < c->peers->len; i++) {
         const struct coord_peer *p = g_ptr_array_index(c->peers, i);
         if (is_live(c, p) && p->suspect_since_ms == 0)
@@ -378,5 +379,5 @@ uint64_t coord_detector_deadline(const struct coord_core *c)
         else if (p->suspect_since_ms && p->round.id)
             at = MIN(at, p->round.started_ms + COORD_PROBE_PACE_MS);
     }
-    return MAX(at, c->last_step_ms + 1);
+    return MAX(at, c->last_timers_ms + 1);
 }

@@ -98,6 +98,7 @@ struct coord_core {
     uint32_t takeovers_writing; /* how many of them are in `writing` */
     GPtrArray *takeovers;       /* Heddle__TakeoverRecord: the latest, oldest first */
     uint64_t last_isolation_ms, next_probe_id, tilt_until_ms, last_step_ms;
+    uint64_t last_timers_ms; /* when run_timers() ran: deadlines count from there */
 
     uint64_t now_ms, realtime_ms; /* of the step */
     GArray *actions;

@@ -104,8 +104,8 @@ static void take_swap(struct rig *r, struct coord_action *a)
 
 static void take_grant(struct rig *r, struct rig_shard *s, const struct envelope *e)
 {
-    Heddle__Grant *g = grant_verify((const Heddle__SignedGrant *)e->body,
-                                    r->config.sign_public_key, r->config.cluster);
+    Heddle__Grant *g = grant_verify((const Heddle__SignedGrant *)e->body, r->config.sign_public_key,
+                                    r->config.cluster);
     assert_non_null(g);
     s->grant_messages++;
     assert_string_equal(g->owner, s->name);
@@ -196,8 +196,10 @@ static void answer_swap(struct rig *r)
 {
     if (!r->swap_waits || r->hold_swaps)
         return;
-    struct coord_event e = {.kind = COORD_EV_SWAPPED, .ticket = r->swap_ticket,
-                            .error = r->swap_error, .revision = r->revision};
+    struct coord_event e = {.kind = COORD_EV_SWAPPED,
+                            .ticket = r->swap_ticket,
+                            .error = r->swap_error,
+                            .revision = r->revision};
     r->swap_waits = false;
     step(r, &e);
 }
@@ -472,8 +474,8 @@ uint32_t rig_owned(struct rig *r, unsigned i)
 
 bool rig_granted(struct rig *r, unsigned i, uint32_t domain)
 {
-    guint epoch = GPOINTER_TO_UINT(
-        g_hash_table_lookup(rig_shard(r, i)->grants, GUINT_TO_POINTER(domain)));
+    guint epoch =
+        GPOINTER_TO_UINT(g_hash_table_lookup(rig_shard(r, i)->grants, GUINT_TO_POINTER(domain)));
     return epoch && epoch == rig_domain(r, domain)->epoch;
 }
 
@@ -532,14 +534,19 @@ struct rig *rig_new(unsigned shards)
     return r;
 }
 
-void rig_start(struct rig *r)
+void rig_reload(struct rig *r)
 {
-    struct coord_event e = {.kind = COORD_EV_START, .assignment = r->ledger, .lids = r->lids,
-                            .revision = r->revision};
-    r->core = coord_core_create(&r->config);
-    r->next_beat = r->now + BEAT_MS;
+    struct coord_event e = {
+        .kind = COORD_EV_START, .assignment = r->ledger, .lids = r->lids, .revision = r->revision};
     r->swap_waits = false;
     step(r, &e);
+}
+
+void rig_start(struct rig *r)
+{
+    r->core = coord_core_create(&r->config);
+    r->next_beat = r->now + BEAT_MS;
+    rig_reload(r);
 }
 
 void rig_restart(struct rig *r)
@@ -558,7 +565,8 @@ void rig_free(struct rig *r)
         g_array_unref(r->shards[i].pending_probes);
     }
     for (guint i = 0; i < r->config.rules->len; i++) {
-        struct coord_domain_rule *rule = &g_array_index(r->config.rules, struct coord_domain_rule, i);
+        struct coord_domain_rule *rule =
+            &g_array_index(r->config.rules, struct coord_domain_rule, i);
         g_array_unref(rule->switches);
         g_array_unref(rule->ranges);
     }

@@ -39,7 +39,7 @@ struct rig {
     uint64_t now, revision, realtime;
     struct rig_shard shards[RIG_SHARDS];
     unsigned shard_count;
-    int swap_error; /* of the next swaps */
+    int swap_error;  /* of the next swaps */
     bool hold_swaps; /* answers wait until rig_release */
     unsigned swaps, lids_swaps;
     bool swap_waits;
@@ -56,6 +56,7 @@ struct rig {
 struct rig *rig_new(unsigned shards); /* not started: change config first */
 void rig_start(struct rig *r);
 void rig_restart(struct rig *r); /* a new coordinator process on the same ledger */
+void rig_reload(struct rig *r);  /* the shell reads the ledger again after EAGAIN */
 void rig_free(struct rig *r);
 struct rig_shard *rig_shard(struct rig *r, unsigned i); /* from 1 */
 void rig_hello(struct rig *r, unsigned i);
@@ -76,7 +77,7 @@ const Heddle__Status *rig_status(struct rig *r);
 bool rig_has_problem(struct rig *r, const char *part);
 const Heddle__Domain *rig_domain(struct rig *r, uint32_t id);
 Heddle__MemberState rig_state(struct rig *r, unsigned i);
-uint32_t rig_owned(struct rig *r, unsigned i); /* domains but 0 */
+uint32_t rig_owned(struct rig *r, unsigned i);                /* domains but 0 */
 bool rig_granted(struct rig *r, unsigned i, uint32_t domain); /* at the present epoch */
 
 #endif

@@ -339,5 +339,5 @@ uint64_t coord_topology_deadline(const struct coord_core *c)
         at = c->first_topology_ms + timeout;
     if (c->first_join_ms && !c->config.auto_domains)
         at = MIN(at, c->first_join_ms + timeout);
-    return at > c->last_step_ms ? at : UINT64_MAX;
+    return at > c->last_timers_ms ? at : UINT64_MAX; /* it is past: done */
 }
