@@ -150,11 +150,16 @@ int link_bind(struct link *l, enum link_channel channel, const char *endpoint, c
         rc = fail(errno, error, error_size, endpoint);
     if (!rc && l->base.settings.canary)
         rc = socket_canary(l->base.ctx, &l->base.sockets, bound, error, error_size);
-    if (rc)
+    if (rc) {
         server_clear(s);
-    else
-        s->endpoint = g_strdup(bound);
-    return rc;
+        return rc;
+    }
+    uint16_t event;
+    uint32_t value;
+    while (monitor_next(s->monitor, &event, &value))
+        ; /* the canary's refusal is no news */
+    s->endpoint = g_strdup(bound);
+    return 0;
 }
 
 const char *link_bound_endpoint(const struct link *l, enum link_channel channel)

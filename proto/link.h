@@ -30,8 +30,8 @@ enum link_channel { LINK_CONTROL, LINK_DELTA, LINK_BULK, LINK_CHANNELS };
 struct link;
 
 struct link_config {
-    const char *name;            /* enrolled name of this process */
-    const char *cluster;         /* ZAP domain */
+    const char *name;    /* enrolled name of this process */
+    const char *cluster; /* ZAP domain */
     uint64_t boot_id;
     const struct key_pair *keys; /* CURVE; must outlive the link */
     int send_hwm, receive_hwm;   /* messages a peer; 0 = 4096 */
@@ -41,9 +41,11 @@ struct link *link_create(const struct link_config *config, char *error, size_t e
 void link_destroy(struct link *l); /* NULL allowed; LINGER 0: unsent messages are dropped */
 
 /* Lets the holder of this key connect under this name, on all channels. A name has one key:
- * another call with a new key replaces it and drops the sessions of the old one. */
+ * another call with a new key replaces it and drops the sessions of the old one; a key has one
+ * name. An invalid name is ignored. */
 void link_allow(struct link *l, const char *name, const uint8_t public_key[32]);
-/* The key is refused from now on and messages of its live sessions are dropped. */
+/* The key is refused from now on and messages of its live sessions are dropped; connections of ours
+ * to that peer are closed for good. */
 void link_revoke(struct link *l, const char *name);
 
 /* Returns 0 or errno with one line in error (address in use, canary accepted, ...). */
@@ -52,21 +54,25 @@ int link_bind(struct link *l, enum link_channel channel, const char *endpoint, c
 /* The endpoint really bound (for port 0 / wildcard), or NULL. */
 const char *link_bound_endpoint(const struct link *l, enum link_channel channel);
 /* Connects to a peer that must own server_key; reconnects by itself. Calling it again with the
- * same values does nothing, with others replaces the connection. */
+ * same values does nothing, with others replaces the connection. Give addresses, not host names:
+ * libzmq asks the resolver from the thread that moves all messages. */
 int link_connect(struct link *l, enum link_channel channel, const char *peer,
                  const uint8_t server_key[32], const char *endpoint, char *error,
                  size_t error_size);
 void link_disconnect(struct link *l, enum link_channel channel, const char *peer);
 
 /* Sends to a peer, over our own connection to it where there is one, else over the newest that it
- * opened to us. Never blocks. Returns 0, EAGAIN (its queue is full), EHOSTUNREACH (no session). */
+ * opened to us. Never blocks. Returns 0, EAGAIN (its queue is full), EHOSTUNREACH (no session),
+ * EMSGSIZE (above PROTO_MAX_MESSAGE) or EINVAL (empty). */
 int link_send(struct link *l, enum link_channel channel, const char *peer, const uint8_t *bytes,
               size_t len);
 
 enum link_event_kind {
     LINK_MESSAGE,
-    LINK_UP,   /* a session of ours to `peer` is ready (handshake done) */
-    LINK_DOWN, /* a session of or to `peer` broke: a hint of its death */
+    LINK_UP, /* a session of ours to `peer` is ready (handshake done) */
+    /* A session of or to `peer` broke: a hint of its death. What it sent before comes first. Not
+     * told of a session to us when the peer has a newer one on that channel. */
+    LINK_DOWN,
     LINK_REFUSED, /* the server refused our key or is not who we expect */
 };
 struct link_event {

@@ -151,7 +151,8 @@ void sessions_forget(struct sessions *ss, const struct session *s);
  * the sessions are probed until `until`. Returns whether there are any. */
 bool sessions_suspect(struct sessions *ss, int fd, gint64 until);
 /* Sends each suspect an empty frame, which links ignore; one that cannot be reached is forgotten
- * and its peer appended to `gone` (free each with g_free). Returns whether suspects remain. */
+ * and its peer appended to `gone` (free each with g_free), unless it has a newer session, which
+ * shows that it lives. Returns whether suspects remain. */
 bool sessions_probe(struct sessions *ss, void *router, gint64 now, GPtrArray *gone);
 
 #endif

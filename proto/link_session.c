@@ -124,13 +124,13 @@ static bool unreachable(void *router, const struct session *s)
     return false;
 }
 
-static gint by_order(gconstpointer pa, gconstpointer pb)
+static gint oldest_first(gconstpointer pa, gconstpointer pb)
 {
     const struct session *a = *(struct session *const *)pa, *b = *(struct session *const *)pb;
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Pointers to the suspects, oldest first. */
+/* Pointers to the suspects, oldest first: a peer that ends with two sessions is told once. */
 static GPtrArray *suspects(struct sessions *ss)
 {
     GPtrArray *all = g_ptr_array_new();
@@ -140,7 +140,7 @@ static GPtrArray *suspects(struct sessions *ss)
     while (g_hash_table_iter_next(&it, &key, NULL))
         if (((struct session *)key)->probe_us)
             g_ptr_array_add(all, key);
-    g_ptr_array_sort(all, by_order);
+    g_ptr_array_sort(all, oldest_first);
     return all;
 }
 
@@ -154,7 +154,8 @@ bool sessions_probe(struct sessions *ss, void *router, gint64 now, GPtrArray *go
     for (guint i = 0; i < all->len; i++) {
         struct session *s = g_ptr_array_index(all, i);
         if (unreachable(router, s)) {
-            g_ptr_array_add(gone, g_strdup(s->peer));
+            if (sessions_newest(ss, s->peer) == s)
+                g_ptr_array_add(gone, g_strdup(s->peer));
             sessions_forget(ss, s);
         } else if (now >= s->probe_us) {
             s->probe_us = 0;

@@ -34,6 +34,7 @@ static void messages_pass_both_ways(void **state)
     assert_true(peer_await(c, LINK_MESSAGE, "server", TEST_PATIENCE_MS, &e));
     assert_int_equal(e.len, 5);
     assert_memory_equal(e.bytes, "hello", 5);
+    assert_int_equal(link_counters(s->link).refused_handshakes, 0);
     assert_int_equal(link_send(c->link, LINK_CONTROL, "server", NULL, 0), EINVAL);
     peer_destroy(c);
     peer_destroy(s);
@@ -94,7 +95,13 @@ static void the_newest_session_is_used(void **state)
     assert_true(peer_await(s, LINK_DOWN, "client", TEST_PATIENCE_MS, NULL));
     assert_int_equal(say(s, "client", "for the older"), 0);
     assert_true(peer_await(old, LINK_MESSAGE, "server", TEST_PATIENCE_MS, NULL));
-    peer_destroy(old);
+    new = peer_create("client", NULL, 0);
+    peer_join(new, s);
+    peer_destroy(old); /* the end of an older one says nothing about the peer's life */
+    assert_false(peer_await(s, LINK_DOWN, "client", 200, NULL));
+    assert_int_equal(say(s, "client", "for the newest"), 0);
+    assert_true(peer_await(new, LINK_MESSAGE, "server", TEST_PATIENCE_MS, NULL));
+    peer_destroy(new);
     peer_destroy(s);
 }
 
