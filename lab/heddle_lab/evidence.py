@@ -10,6 +10,8 @@ from heddle_lab import madlog
 
 ACTIVE, LINK_UP = 4, 5
 NO_ROUTE = 255
+# For `sh -c`: arguments are pairs of LIDs "A,B"; prints those that ibtracert cannot trace.
+TRACE_SCRIPT = 'for p; do ibtracert ${p%,*} ${p#*,} >/dev/null 2>&1 || echo $p; done'
 
 
 class Scan:
@@ -39,6 +41,11 @@ class Scan:
         """The LID of the first port of a node, 0 if it was not seen."""
         lids = [p['lid'] for (node, _), p in sorted(self.ports.items()) if int(node, 16) == guid]
         return lids[0] if lids else 0
+
+    def random_pairs(self, count, rng):
+        """"A,B" of LIDs of end ports, for TRACE_SCRIPT."""
+        lids = sorted(p['lid'] for p in self.end_ports)
+        return ['{},{}'.format(*rng.sample(lids, 2)) for _ in range(count)]
 
     def not_active(self):
         """Ports with a link that are not ACTIVE."""
