@@ -56,16 +56,18 @@ static bool wanted(const struct mad_port_config *c, const umad_port_t *port)
     return true;
 }
 
-/* Takes the first port of this device that is wanted, preferring one with a link. */
-static void search_device(const struct mad_port_config *c, const char *device, struct mad_handle *h,
+/* Takes the first port of this device that is wanted, preferring one with a link. False when there
+ * is no such device. */
+static bool search_device(const struct mad_port_config *c, const char *device, struct mad_handle *h,
                           bool *with_link)
 {
     umad_ca_t ca;
     if (umad_get_ca(device, &ca) < 0)
-        return;
+        return false;
     for (int i = 0; i <= ca.numports && i < UMAD_CA_MAX_PORTS; i++) {
         const umad_port_t *port = ca.ports[i];
-        if (port == NULL || !wanted(c, port) || *with_link || (h->number != 0 && !has_link(port)))
+        if (port == NULL || !wanted(c, port) || *with_link ||
+            (h->device[0] != '\0' && !has_link(port)))
             continue;
         g_strlcpy(h->device, device, sizeof(h->device));
         h->number = (unsigned)port->portnum;
@@ -73,6 +75,7 @@ static void search_device(const struct mad_port_config *c, const char *device, s
         *with_link = has_link(port);
     }
     umad_release_ca(&ca);
+    return true;
 }
 
 static int find_port(const struct mad_port_config *c, struct mad_handle *h, char *error,
@@ -80,20 +83,24 @@ static int find_port(const struct mad_port_config *c, struct mad_handle *h, char
 {
     char names[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
     int count = umad_get_cas_names(names, UMAD_MAX_DEVICES);
-    if (count <= 0) {
+    bool with_link = false, device_seen = false, any = false;
+    for (int i = 0; i < count; i++) {
+        bool named = c->device == NULL || strcmp(names[i], c->device) == 0;
+        umad_ca_t ca;
+        if (named)
+            device_seen |= search_device(c, names[i], h, &with_link);
+        else if (!any && umad_get_ca(names[i], &ca) >= 0) {
+            any = true;
+            umad_release_ca(&ca);
+        }
+    }
+    if (!device_seen && !any) {
         snprintf(error, error_size,
                  "no InfiniBand device: libibumad finds none (are the ib_umad module and the "
                  "device's driver loaded; in a simulation, is the simulator running?)");
         return ENODEV;
     }
-    bool with_link = false, device_seen = false;
-    for (int i = 0; i < count; i++) {
-        if (c->device != NULL && strcmp(names[i], c->device) != 0)
-            continue;
-        device_seen = true;
-        search_device(c, names[i], h, &with_link);
-    }
-    if (h->number != 0)
+    if (h->device[0] != '\0')
         return 0;
     if (c->guid != 0)
         snprintf(error, error_size,
