@@ -62,5 +62,12 @@ int cli_end(int status);
 int fabric_convert_run(struct cli *c, int argc, char **argv);
 int keys_generate_run(struct cli *c, int argc, char **argv);
 int lab_run(struct cli *c, int argc, char **argv);
+int status_run(struct cli *c, int argc, char **argv);
+int shard_list_run(struct cli *c, int argc, char **argv);
+int domain_list_run(struct cli *c, int argc, char **argv);
+int node_list_run(struct cli *c, int argc, char **argv);
+int route_trace_run(struct cli *c, int argc, char **argv);
+int route_check_run(struct cli *c, int argc, char **argv);
+int topology_export_run(struct cli *c, int argc, char **argv);
 
 #endif

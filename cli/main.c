@@ -14,7 +14,19 @@ struct command {
     int (*run)(struct cli *c, int argc, char **argv);
 };
 
+#define TAKES_ALL (CLI_TAKES_CONFIG | CLI_TAKES_JSON)
+
 static const struct command commands[] = {
+    {"status", "Show the cluster: converged or why not, shards, domains, takeovers, problems",
+     TAKES_ALL, status_run},
+    {"shard list", "List the shards", TAKES_ALL, shard_list_run},
+    {"domain list", "List the domains, their owners and epochs", TAKES_ALL, domain_list_run},
+    {"node list", "List switches and end ports, or ports that are not ACTIVE and why", TAKES_ALL,
+     node_list_run},
+    {"route trace", "Show the path between two ports", TAKES_ALL, route_trace_run},
+    {"route check", "Check a plan, or tables read back from switches", TAKES_ALL, route_check_run},
+    {"topology export", "Write the fabric that a shard sees, as ibnetdiscover does",
+     CLI_TAKES_CONFIG, topology_export_run},
     {"fabric convert", "Read a fabric (a file or a generator) and write it as ibnetdiscover does",
      CLI_TAKES_NONE, fabric_convert_run},
     {"keys generate", "Make a key file", CLI_TAKES_NONE, keys_generate_run},
