@@ -19,6 +19,7 @@
 #define DEFAULT_QUEUE 8192u
 #define FIRST_BUFFER_BYTES 4096u
 #define MAX_MAD_BYTES (4u << 20) /* a reassembled request; more is read and dropped */
+#define MAD_HEADER_BYTES 24u
 #define GSI_QKEY 0x80010000u
 #define RMPP_RETRIES 3 /* of segments, by the kernel */
 #define SEGMENT_TIMEOUT_MS 2000u
@@ -69,16 +70,19 @@ static struct mad_address address_of(void *umad)
 
 static void enqueue(struct mad_port *p, void *umad, size_t len)
 {
-    struct slot s = {.len = len, .failed = umad_status(umad) != 0, .from = address_of(umad)};
+    struct slot s = {.failed = umad_status(umad) != 0, .from = address_of(umad)};
+    /* Of an unanswered request the kernel gives the header back only. */
+    bool malformed = len > MAX_MAD_BYTES || len < (s.failed ? MAD_HEADER_BYTES : MAD_BYTES);
+    s.len = MAX(len, MAD_BYTES);
     pthread_mutex_lock(&p->lock);
     bool first = p->incoming->len == 0;
-    if (len < MAD_BYTES || len > MAX_MAD_BYTES) {
+    if (malformed) {
         p->counters.dropped_malformed++;
     } else if (p->incoming->len >= p->queue_length) {
         p->counters.dropped_full++;
     } else {
-        if (len == MAD_BYTES)
-            memcpy(s.mad, umad_get_mad(umad), MAD_BYTES);
+        if (len <= MAD_BYTES)
+            memcpy(s.mad, umad_get_mad(umad), len);
         else
             s.big = g_memdup2(umad_get_mad(umad), len);
         g_array_append_val(p->incoming, s);

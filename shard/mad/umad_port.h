@@ -43,7 +43,7 @@ int mad_port_send(struct mad_port *p, const uint8_t *mad, size_t len, const stru
 
 struct mad_received {
     const uint8_t *mad; /* valid during the call */
-    size_t len;         /* at least MAD_BYTES */
+    size_t len;         /* at least MAD_BYTES; only the header counts of a failed one */
     struct mad_address from;
     bool failed; /* a request of ours, unanswered */
 };
