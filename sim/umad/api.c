@@ -148,10 +148,11 @@ static void put_file(void *file)
     file_put(file);
 }
 
-/* Wait until there is something to read. The only place where a thread may be cancelled. */
-static int wait_readable(struct file *f, int timeout_ms, int cancel)
+/* Wait until there is something to read (fd -1: just wait). The only place where a thread may be
+ * cancelled. */
+static int wait_readable(struct file *f, int descriptor, int timeout_ms, int cancel)
 {
-    struct pollfd fd = {.fd = f->fd, .events = POLLIN};
+    struct pollfd fd = {.fd = descriptor, .events = POLLIN};
     int n, error;
 
     pthread_cleanup_push(put_file, f);
@@ -171,7 +172,7 @@ static int receive(struct file *f, struct ib_user_mad *umad, int *length, int ti
     int error = file_read(f, umad, room, &have);
 
     if (error == EAGAIN && timeout_ms) {
-        error = wait_readable(f, timeout_ms, cancel);
+        error = wait_readable(f, f->fd, timeout_ms, cancel);
         /* A request's time-out may be due now, too: callers wait as long as their request does. */
         if (error == ETIMEDOUT)
             port_expire(f->port);
@@ -181,7 +182,8 @@ static int receive(struct file *f, struct ib_user_mad *umad, int *length, int ti
         }
     }
     if (error == EIO && timeout_ms)
-        poll(NULL, 0, timeout_ms > 0 && timeout_ms < DEAD_PAUSE_MS ? timeout_ms : DEAD_PAUSE_MS);
+        wait_readable(f, -1, timeout_ms > 0 ? MIN(timeout_ms, DEAD_PAUSE_MS) : DEAD_PAUSE_MS,
+                      cancel);
     if (error == 0 || error == ENOSPC)
         *length = (int)have;
     return error;
@@ -221,7 +223,7 @@ EXPORT int umad_poll(int fd, int timeout_ms)
         return -EIO;
     }
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    error = wait_readable(f, timeout_ms, cancel);
+    error = wait_readable(f, f->fd, timeout_ms, cancel);
     pthread_mutex_lock(&f->port->lock);
     if (!error && f->received.length == 0 && (f->port->dead || f->closed))
         error = EIO;
