@@ -378,6 +378,28 @@ static GPtrArray *cut_pods(struct cutter *c, const GPtrArray *pods, guint k)
     return out;
 }
 
+/* Pieces of more than one and a half parts are cut, so that bundles come out even. */
+static GPtrArray *cut_heavy(struct cutter *c, const GPtrArray *pods, guint k)
+{
+    uint64_t total = 0;
+    for (guint i = 0; i < pods->len; i++)
+        total += set_weight(c, g_ptr_array_index(pods, i));
+    uint64_t share = MAX(total / k, 1u);
+    GPtrArray *out = list_new();
+    for (guint i = 0; i < pods->len; i++) {
+        uint64_t weight = set_weight(c, g_ptr_array_index(pods, i));
+        guint pieces = weight * 2 > share * 3 ? (guint)((weight + share - 1) / share) : 1;
+        list_take(out, cut_set(c, g_ptr_array_index(pods, i), pieces));
+    }
+    return out;
+}
+
+static GPtrArray *bundle_pods(struct cutter *c, const GPtrArray *pods, guint k)
+{
+    g_autoptr(GPtrArray) pieces = cut_heavy(c, pods, k);
+    return bundle(c, pieces, k);
+}
+
 static void deal(GPtrArray *parts, const GArray *above)
 {
     for (guint i = 0; i < above->len; i++) {
@@ -399,7 +421,7 @@ static GPtrArray *cut_levels(struct cutter *c, const GArray *below, GArray *abov
     guint n = pods->len, wanted = k;
     if (real_pods && n >= 2 && n * 3 >= k * 2 && n * 2 <= k * 3)
         wanted = n; /* near enough: a domain a pod */
-    GPtrArray *out = n >= wanted ? bundle(c, pods, wanted) : cut_pods(c, pods, wanted);
+    GPtrArray *out = n >= wanted ? bundle_pods(c, pods, wanted) : cut_pods(c, pods, wanted);
     guint own = out->len < k ? MIN(k - out->len, above->len) : 0;
     if (own > 0 && wanted == k)
         list_take(out, split_by_order(c, above, own));
