@@ -200,7 +200,7 @@ static void hosts_on_spines_change_nothing(void **state)
 static void irregular_fabrics(void **state)
 {
     Heddle__Topology t = HEDDLE__TOPOLOGY__INIT;
-    uint32_t random = 12345; /* the same each time */
+    uint32_t random = 12345;              /* the same each time */
     for (uint64_t i = 1; i <= 100; i++) { /* a torus of 10 x 10 with chords, hosts everywhere */
         random = random * 1664525u + 1013904223u;
         uint64_t links[] = {i % 100 + 1, (i + 9) % 100 + 1, random % 100 + 1, 77777, i, 0};
