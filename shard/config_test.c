@@ -192,7 +192,7 @@ static void example_is_right(void **state)
     GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
     shard_config_free(shard_config_read(path, list));
     for (guint i = 0; i < list->len; i++)
-        assert_non_null(strstr(list->pdata[i], "/etc/heddle/keys/"));
+        assert_non_null(strstr(list->pdata[i], "/etc/heddle/"));
     g_ptr_array_free(list, TRUE);
 }
 
