@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define WORD_BITS 64u
+#define NEARLY_ALL 8u /* a pivot may miss one top of so many */
 
 /* -- leaves and ranks ----------------------------------------------------------------------- */
 
@@ -286,10 +287,32 @@ static void find_rooted(struct pivoting *p)
     }
 }
 
-static bool may_be_pivot(const struct pivoting *p, uint32_t sw, bool first)
+static uint32_t lowest_of_piece(const struct pivoting *p, uint32_t piece)
 {
-    if (first)
-        return p->o->leaf[sw];
+    for (uint32_t i = p->g->switch_count; i-- > 0;)
+        if (p->o->piece[p->o->tree.at[i]] == piece)
+            return p->o->tree.at[i];
+    return RT_NONE;
+}
+
+/* The first pivot of a piece: the leaf with the lowest GUID of those that reach nearly as many tops
+ * as any. Nearly, so that a lost link does not move the pivot to another pod and with it all
+ * entries between switches above the leaves; the tops that it misses get a pivot of their own. */
+static uint32_t choose_first_pivot(const struct pivoting *p, uint32_t piece, const uint64_t *loose)
+{
+    uint32_t most = 0;
+    for (uint32_t s = 0; s < p->g->switch_count; s++)
+        if (p->o->piece[s] == piece && p->o->leaf[s])
+            most = MAX(most, count_loose_tops(p, s, loose));
+    for (uint32_t s = 0; s < p->g->switch_count; s++)
+        if (p->o->piece[s] == piece && p->o->leaf[s] &&
+            count_loose_tops(p, s, loose) >= most - most / NEARLY_ALL)
+            return s;
+    return lowest_of_piece(p, piece); /* it has no leaves */
+}
+
+static bool joins_loose(const struct pivoting *p, uint32_t sw)
+{
     if (!p->rooted[sw])
         return false;
     FOR_UPPER(p->g, p->o, sw, peer)
@@ -298,27 +321,22 @@ static bool may_be_pivot(const struct pivoting *p, uint32_t sw, bool first)
     return false;
 }
 
-/* The first pivot of a piece is the leaf that reaches most tops; further ones the highest switch
- * that joins loose tops to the list. Ties: most loose tops, then the lowest GUID. */
-static uint32_t choose_pivot(const struct pivoting *p, uint32_t piece, const uint64_t *loose,
-                             bool first)
+/* A further pivot: the highest switch that joins loose tops to the list. Among equals the one with
+ * most loose tops, then with the lowest GUID. */
+static uint32_t choose_next_pivot(const struct pivoting *p, uint32_t piece, const uint64_t *loose)
 {
-    uint32_t best = RT_NONE, best_count = 0;
+    uint32_t best = RT_NONE, best_count = 0, best_rank = 0;
     for (uint32_t s = 0; s < p->g->switch_count; s++) {
-        if (p->o->piece[s] != piece || !may_be_pivot(p, s, first))
+        uint32_t rank = p->o->rank[s];
+        if (p->o->piece[s] != piece || (best != RT_NONE && rank < best_rank) || !joins_loose(p, s))
             continue;
         uint32_t count = count_loose_tops(p, s, loose);
-        bool higher = best != RT_NONE && !first && p->o->rank[s] > p->o->rank[best];
-        bool lower = best != RT_NONE && !first && p->o->rank[s] < p->o->rank[best];
-        if (best == RT_NONE || higher || (!lower && count > best_count)) {
-            best = s;
-            best_count = count;
-        }
+        if (best != RT_NONE && rank == best_rank && count <= best_count)
+            continue;
+        best = s;
+        best_count = count;
+        best_rank = rank;
     }
-    if (best == RT_NONE) /* a piece without leaves: the lowest in the tree order */
-        for (uint32_t i = 0; i < p->g->switch_count; i++)
-            if (p->o->piece[p->o->tree.at[i]] == piece)
-                best = p->o->tree.at[i];
     return best;
 }
 
@@ -350,10 +368,9 @@ static void make_pivot_order(const struct rt_graph *g, struct rt_orders *o)
     for (uint32_t piece = 0; piece < n; piece++) {
         if (o->piece[piece] != piece || find_loose(&p, piece, loose) < 2)
             continue;
-        for (bool first = true; find_loose(&p, piece, loose) > 0; first = false) {
-            list_pivot(&p, choose_pivot(&p, piece, loose, first));
-            find_rooted(&p);
-        }
+        list_pivot(&p, choose_first_pivot(&p, piece, loose));
+        for (find_rooted(&p); find_loose(&p, piece, loose) > 0; find_rooted(&p))
+            list_pivot(&p, choose_next_pivot(&p, piece, loose));
     }
     for (uint32_t i = 0; i < n; i++)
         if (!o->in_list[o->tree.at[i]])

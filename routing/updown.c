@@ -66,6 +66,39 @@ static void find_distances(const struct rt_graph *g, const struct rt_order *orde
     }
 }
 
+/* mine = min(mine, theirs + 1) where the tree order does not lead on. */
+VECTORISED static void relax_far(uint8_t *restrict mine, const uint8_t *restrict theirs,
+                                 const uint8_t *restrict any, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t next = theirs[i] + (theirs[i] != RT_FAR);
+        uint8_t less = mine[i] < next ? mine[i] : next;
+        mine[i] = any[i] == RT_FAR ? less : mine[i];
+    }
+}
+
+static bool has_far(const uint8_t *row, size_t n)
+{
+    return n > 0 && memchr(row, RT_FAR, n);
+}
+
+static void find_climbs(struct rt_updown *u)
+{
+    const struct rt_graph *g = u->graph;
+    size_t stride = u->tree.stride;
+    u->climb = g_malloc(stride * g->switch_count + 1);
+    memcpy(u->climb, u->tree.any, stride * g->switch_count);
+    for (uint32_t i = 0; i < g->switch_count; i++) { /* from the top */
+        uint32_t s = u->orders.pivot.at[i];
+        const uint8_t *any = u->tree.any + stride * s;
+        for (uint32_t k = 0; has_far(any, g->switch_count) && k < g->switches[s].group_count; k++) {
+            uint32_t peer = rt_group_of(g, s, k)->peer;
+            if (is_above(&u->orders.pivot, peer, s))
+                relax_far(u->climb + stride * s, u->climb + stride * peer, any, stride);
+        }
+    }
+}
+
 static uint8_t get(const struct rt_distances *d, const uint8_t *matrix, uint32_t s, uint32_t column)
 {
     return matrix[d->stride * s + column];
@@ -82,25 +115,47 @@ static enum rt_rule tree_rule(const struct rt_updown *u, uint32_t s, uint32_t x)
 
 enum rt_rule rt_updown_rule(const struct rt_updown *u, uint32_t s, uint32_t x)
 {
-    enum rt_rule rule = u->pure[x] ? RT_RULE_NONE : tree_rule(u, s, x);
     uint32_t c = u->column[x];
-    if (rule != RT_RULE_NONE || c == RT_NONE)
-        return rule;
+    if (!u->pure[x]) {
+        enum rt_rule rule = tree_rule(u, s, x);
+        if (rule != RT_RULE_NONE)
+            return rule;
+        if (get(&u->tree, u->climb, s, x) != RT_FAR)
+            return RT_RULE_CLIMB;
+    }
+    if (c == RT_NONE)
+        return RT_RULE_NONE;
     if (get(&u->pivot, u->pivot.down, s, c) != RT_FAR)
         return RT_RULE_PIVOT_DOWN;
     return get(&u->pivot, u->pivot.any, s, c) != RT_FAR ? RT_RULE_PIVOT_UP : RT_RULE_NONE;
 }
 
-/* Whether the group to peer is a candidate of s for x by the rule that holds there. */
-static bool is_candidate(const struct rt_updown *u, enum rt_rule rule, uint32_t s, uint32_t peer,
-                         uint32_t x)
+/* What a rule compares: the distances to a column, of peers above or below in an order. */
+struct comparison {
+    const struct rt_order *order;
+    const uint8_t *column; /* of the first switch; the others follow at strides */
+    size_t stride;
+    bool up;
+};
+
+static struct comparison compare_by(const struct rt_updown *u, enum rt_rule rule, uint32_t x)
 {
-    bool tree = rule == RT_RULE_TREE_DOWN || rule == RT_RULE_TREE_UP;
-    bool up = rule == RT_RULE_TREE_UP || rule == RT_RULE_PIVOT_UP;
-    const struct rt_distances *d = tree ? &u->tree : &u->pivot;
-    const uint8_t *matrix = up ? d->any : d->down;
-    uint32_t c = tree ? x : u->column[x];
-    return is_above(d->order, peer, s) == up && get(d, matrix, peer, c) < get(d, matrix, s, c);
+    bool pivot = rule == RT_RULE_PIVOT_DOWN || rule == RT_RULE_PIVOT_UP;
+    const struct rt_distances *d = pivot ? &u->pivot : &u->tree;
+    struct comparison c = {.order = d->order, .stride = d->stride};
+    c.up = rule != RT_RULE_TREE_DOWN && rule != RT_RULE_PIVOT_DOWN;
+    c.column = (c.up ? d->any : d->down) + (pivot ? u->column[x] : x);
+    if (rule == RT_RULE_CLIMB) {
+        c.order = &u->orders.pivot;
+        c.column = u->climb + x;
+    }
+    return c;
+}
+
+static inline bool is_candidate(const struct comparison *c, uint32_t s, uint32_t peer)
+{
+    return c->column[c->stride * peer] < c->column[c->stride * s] &&
+           is_above(c->order, peer, s) == c->up;
 }
 
 unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,
@@ -110,8 +165,9 @@ unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,
     unsigned count = 0;
     if (rule == RT_RULE_NONE)
         return 0;
+    struct comparison c = compare_by(u, rule, x);
     for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++)
-        if (is_candidate(u, rule, s, rt_group_of(u->graph, s, k)->peer, x))
+        if (is_candidate(&c, s, rt_group_of(u->graph, s, k)->peer))
             groups[count++] = k;
     return count;
 }
@@ -140,7 +196,7 @@ void rt_row_groups_init(struct rt_row_groups *r, const struct rt_updown *u)
     r->count = g_malloc(row_stride(u) + 1);
     r->single = g_malloc(row_stride(u) + 1);
     r->full = g_new0(bool, row_stride(u) + 1);
-    r->scratch = g_malloc(8 * row_stride(u) + 1);
+    r->scratch = g_malloc(10 * row_stride(u) + 1);
 }
 
 void rt_row_groups_clear(struct rt_row_groups *r)
@@ -151,18 +207,35 @@ void rt_row_groups_clear(struct rt_row_groups *r)
     g_free(r->scratch);
 }
 
-/* Counts and singles of s in one order: down into out[0] and out[1], up into out[2] and out[3]. */
+/* Where the counts and singles of s are put: lower groups by `down`, upper ones by `any`. */
+struct picks {
+    uint8_t *down_count, *down_single, *up_count, *up_single;
+};
+
 static void pick_all(const struct rt_updown *u, const struct rt_distances *d, uint32_t s,
-                     uint8_t *out[4])
+                     const struct picks *out)
 {
-    for (unsigned i = 0; i < 4; i++)
-        memset(out[i], 0, d->stride);
+    uint8_t *all[] = {out->down_count, out->down_single, out->up_count, out->up_single};
+    for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
+        memset(all[i], 0, d->stride);
     for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++) {
         uint32_t peer = rt_group_of(u->graph, s, k)->peer;
         bool up = is_above(d->order, peer, s);
         const uint8_t *matrix = up ? d->any : d->down;
-        pick(out[2 * up], out[2 * up + 1], matrix + d->stride * peer, matrix + d->stride * s, k,
-             d->stride);
+        pick(up ? out->up_count : out->down_count, up ? out->up_single : out->down_single,
+             matrix + d->stride * peer, matrix + d->stride * s, k, d->stride);
+    }
+}
+
+static void pick_climbs(const struct rt_updown *u, uint32_t s, uint8_t *count, uint8_t *single)
+{
+    size_t stride = u->tree.stride;
+    memset(count, 0, stride);
+    memset(single, 0, stride);
+    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++) {
+        uint32_t peer = rt_group_of(u->graph, s, k)->peer;
+        if (is_above(&u->orders.pivot, peer, s))
+            pick(count, single, u->climb + stride * peer, u->climb + stride * s, k, stride);
     }
 }
 
@@ -174,34 +247,44 @@ static void find_upper(struct rt_row_groups *r, const struct rt_updown *u, uint3
             r->upper[r->upper_count++] = k;
 }
 
+static void take(struct rt_row_groups *r, uint32_t x, uint8_t count, uint8_t single, bool all_upper)
+{
+    r->count[x] = count;
+    r->single[x] = single;
+    r->full[x] = all_upper && count == r->upper_count;
+}
+
 void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s)
 {
-    uint8_t *tree[4], *pivot[4];
-    for (unsigned i = 0; i < 4; i++) {
-        tree[i] = r->scratch + i * row_stride(u);
-        pivot[i] = r->scratch + (4 + i) * row_stride(u);
-    }
-    find_upper(r, u, s);
-    pick_all(u, &u->tree, s, tree);
-    if (u->column_count)
-        pick_all(u, &u->pivot, s, pivot);
-    const uint8_t *down = u->tree.down + u->tree.stride * s;
-    const uint8_t *any = u->tree.any + u->tree.stride * s;
+    uint8_t *part[10];
+    for (unsigned i = 0; i < G_N_ELEMENTS(part); i++)
+        part[i] = r->scratch + i * row_stride(u);
+    const struct picks tree = {part[0], part[1], part[2], part[3]};
+    const struct picks pivot = {part[4], part[5], part[6], part[7]};
+    uint32_t n = u->graph->switch_count;
+    const uint8_t *down = u->tree.down + u->tree.stride * s,
+                  *any = u->tree.any + u->tree.stride * s;
+    const uint8_t *climb = u->climb + u->tree.stride * s;
     const uint8_t *pivot_down = u->pivot.down + u->pivot.stride * s;
-    for (uint32_t x = 0; x < u->graph->switch_count; x++) {
+    find_upper(r, u, s);
+    pick_all(u, &u->tree, s, &tree);
+    if (u->column_count)
+        pick_all(u, &u->pivot, s, &pivot);
+    if (has_far(any, n))
+        pick_climbs(u, s, part[8], part[9]);
+    for (uint32_t x = 0; x < n; x++) {
         uint32_t c = u->column[x];
-        bool use_pivot = c != RT_NONE && (u->pure[x] || any[x] == RT_FAR);
-        if (use_pivot) {
-            unsigned up = pivot_down[c] == RT_FAR ? 2 : 0;
-            r->count[x] = pivot[up][c];
-            r->single[x] = pivot[up + 1][c];
-            /* Outside the list the upper groups of both orders are the same. */
-            r->full[x] = up && r->count[x] == r->upper_count && !u->orders.in_list[s];
-        } else {
-            unsigned up = down[x] == RT_FAR ? 2 : 0;
-            r->count[x] = tree[up][x];
-            r->single[x] = tree[up + 1][x];
-            r->full[x] = up && r->count[x] == r->upper_count;
+        if (c != RT_NONE && (u->pure[x] || climb[x] == RT_FAR)) {
+            if (pivot_down[c] != RT_FAR)
+                take(r, x, pivot.down_count[c], pivot.down_single[c], false);
+            else
+                take(r, x, pivot.up_count[c], pivot.up_single[c], false);
+        } else if (down[x] != RT_FAR) {
+            take(r, x, tree.down_count[x], tree.down_single[x], false);
+        } else if (any[x] != RT_FAR) {
+            take(r, x, tree.up_count[x], tree.up_single[x], true);
+        } else { /* outside the list the upper groups of both orders are the same */
+            take(r, x, part[8][x], part[9][x], !u->orders.in_list[s]);
         }
     }
 }
@@ -221,13 +304,17 @@ static void find_impure_turns(struct rt_updown *u, uint32_t s, uint32_t v, const
 {
     for (uint32_t x = 0; x < u->graph->switch_count; x++) {
         enum rt_rule rule = x == s || x == v || u->pure[x] ? RT_RULE_NONE : rt_updown_rule(u, v, x);
-        bool leaves_up = false;
-        for (unsigned i = 0; i < above_count && rule != RT_RULE_NONE && !leaves_up; i++)
-            leaves_up = is_candidate(u, rule, v, above[i], x);
-        if (!leaves_up)
+        if (rule == RT_RULE_NONE)
             continue;
-        rule = rt_updown_rule(u, s, x);
-        if (rule != RT_RULE_NONE && is_candidate(u, rule, s, v, x))
+        struct comparison c = compare_by(u, rule, x);
+        bool leaves_up = false;
+        for (unsigned i = 0; i < above_count && !leaves_up; i++)
+            leaves_up = is_candidate(&c, v, above[i]);
+        rule = leaves_up ? rt_updown_rule(u, s, x) : RT_RULE_NONE;
+        if (rule == RT_RULE_NONE)
+            continue;
+        c = compare_by(u, rule, x);
+        if (is_candidate(&c, s, v))
             u->pure[x] = true;
     }
 }
@@ -261,8 +348,9 @@ static void find_columns(struct rt_updown *u)
 {
     uint32_t n = u->graph->switch_count;
     g_autofree uint8_t *far = g_malloc0(u->tree.stride + 1);
+    find_climbs(u);
     for (uint32_t s = 0; s < n; s++)
-        mark_far(far, u->tree.any + u->tree.stride * s, u->tree.stride);
+        mark_far(far, u->climb + u->tree.stride * s, u->tree.stride);
     for (uint32_t x = 0; x < n; x++)
         u->column[x] = RT_NONE;
     find_impure(u);
@@ -293,7 +381,7 @@ static int count_unreachable(struct rt_updown *u, char *error, size_t error_size
         present[s] = count_present(g, s);
     for (uint32_t s = 0; s < g->switch_count; s++) {
         const uint8_t *any = u->pivot.any + u->pivot.stride * s;
-        if (u->column_count == 0 || !memchr(any, RT_FAR, u->column_count))
+        if (!has_far(any, u->column_count))
             continue;
         for (uint32_t x = 0; x < g->switch_count; x++) {
             if (rt_updown_rule(u, s, x) != RT_RULE_NONE)
@@ -355,6 +443,7 @@ void rt_updown_clear(struct rt_updown *u)
     rt_orders_clear(&u->orders);
     g_free(u->tree.down);
     g_free(u->tree.any);
+    g_free(u->climb);
     g_free(u->pivot.down);
     g_free(u->pivot.any);
     g_free(u->column);

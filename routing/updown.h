@@ -3,16 +3,20 @@
  * candidate groups of each (switch, destination switch).
  *
  * Distances are bytes (255 = none), a row of them a vector over destination switches ("columns").
- * `down` is the length of a path that only goes down, `any` of one that goes up first. They exist
- * for the tree order over all columns, and for the pivot order over those that need it.
+ * `down` is the length of a path that only goes down, `any` of one that goes up first, both in one
+ * order. `climb` is the length of a path that goes up in the pivot order until it meets a switch
+ * from which the tree order leads on.
  *
  * An entry of s for a destination on x, the *rule*:
  *   RT_RULE_TREE_DOWN   tree.down finite: the lower groups whose tree.down is less than s's
  *   RT_RULE_TREE_UP     else tree.any finite: the upper groups whose tree.any is less than s's
- *   RT_RULE_PIVOT_DOWN, RT_RULE_PIVOT_UP   else the same in the pivot order
- * A column where that would mix with a turn that the pivot order forbids is `pure`: there all
- * switches use the pivot order alone. Every column so obeys the pivot order, which makes the whole
- * plan free of credit loops; rt_updown_make checks each possible turn, it does not assume. */
+ *   RT_RULE_CLIMB       else climb finite: the groups above s in the pivot order with less climb
+ *   RT_RULE_PIVOT_DOWN, RT_RULE_PIVOT_UP   else as the first two, in the pivot order
+ * Each of these shortens its distance, and what follows it comes earlier in this list or is the
+ * same (after PIVOT_UP, PIVOT_DOWN), so no packet loops. A column where that would come to a turn
+ * that the pivot order forbids is `pure`: there all switches use the last two rules alone. So every
+ * column obeys the pivot order, which makes the whole plan free of credit loops; rt_updown_make
+ * looks at each possible turn, it does not assume. */
 #ifndef ROUTING_UPDOWN_H
 #define ROUTING_UPDOWN_H
 
@@ -26,8 +30,9 @@ enum rt_rule {
     RT_RULE_NONE,
     RT_RULE_TREE_DOWN,
     RT_RULE_TREE_UP,
+    RT_RULE_CLIMB,
     RT_RULE_PIVOT_DOWN,
-    RT_RULE_PIVOT_UP
+    RT_RULE_PIVOT_UP,
 };
 
 struct rt_distances {
@@ -40,8 +45,9 @@ struct rt_updown {
     struct rt_graph *graph;
     struct rt_orders orders;
     struct rt_distances tree;  /* column = switch number */
+    uint8_t *climb;            /* rows as those of tree */
     struct rt_distances pivot; /* column = column[x] */
-    uint32_t *column;          /* RT_NONE: x needs the tree order only */
+    uint32_t *column;          /* RT_NONE: x needs no distances in the pivot order */
     uint32_t column_count;
     bool *pure;
     size_t unreachable; /* (source switch, present destination with a LID), see plan.h */
