@@ -327,7 +327,8 @@ void coord_detector_tick(struct coord_core *c)
         return;
     for (guint i = 0; i < c->peers->len; i++) {
         struct coord_peer *p = g_ptr_array_index(c->peers, i);
-        if (is_live(c, p) && p->suspect_since_ms == 0 &&
+        /* a shard that waits for its WELCOME does not heartbeat yet: the ledger is slow, not it */
+        if (is_live(c, p) && p->suspect_since_ms == 0 && !p->want_welcome &&
             coord_detector_age(c, p) > coord_detector_period(c))
             suspect(c, p, "silence");
     }
@@ -374,7 +375,7 @@ uint64_t coord_detector_deadline(const struct coord_core *c)
     uint64_t at = c->last_timers_ms + c->config.cluster_config->heartbeat_ms;
     for (guint i = 0; i < c->peers->len; i++) {
         const struct coord_peer *p = g_ptr_array_index(c->peers, i);
-        if (is_live(c, p) && p->suspect_since_ms == 0)
+        if (is_live(c, p) && p->suspect_since_ms == 0 && !p->want_welcome)
             at = MIN(at, p->last_seen_ms + coord_detector_period(c) + 1);
         else if (p->suspect_since_ms && p->round.id)
             at = MIN(at, p->round.started_ms + COORD_PROBE_PACE_MS);

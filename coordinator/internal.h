@@ -22,6 +22,7 @@
 #define COORD_PROBE_TIMEOUT_MS 150u /* peers answer within about 100 ms */
 #define COORD_PROBE_PACE_MS 100u    /* between two rounds about one suspect */
 #define COORD_EVIDENCE_MS 1000u     /* older verdicts say nothing any more */
+#define COORD_JOIN_GRACE_MS 1000u   /* from WELCOME to the first heartbeat */
 #define COORD_LONELY_BEATS 10u      /* silence of the only shard that counts as death */
 #define COORD_LATE_TICK_MS 200u     /* DESIGN, Detection: TILT */
 #define COORD_REVIVE_MS 1000u       /* heartbeats this long after a death are no leftovers */

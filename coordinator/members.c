@@ -231,6 +231,8 @@ static void send_welcome(struct coord_core *c, struct coord_peer *p)
     record_set_bytes(&w->sign_public_key, c->config.sign_public_key,
                      sizeof c->config.sign_public_key);
     p->want_welcome = false;
+    if (p->last == NULL) /* a new process reads all of this before it heartbeats */
+        p->last_seen_ms = MAX(p->last_seen_ms, c->now_ms + COORD_JOIN_GRACE_MS);
     p->next_catch_up_ms = c->now_ms + COORD_RESEND_MS;
     coord_send(c, p->name, HEDDLE__MESSAGE_TYPE__MSG_WELCOME, &w->base, 0, 0, c->revision);
 }
