@@ -337,11 +337,17 @@ static void find_impure(struct rt_updown *u)
     }
 }
 
-static void number_columns(struct rt_updown *u, const uint8_t *far)
+/* Gives a column in the pivot order to all that need one; false when all have theirs. */
+static bool number_columns(struct rt_updown *u, const uint8_t *far)
 {
-    u->column_count = 0;
-    for (uint32_t x = 0; x < u->graph->switch_count; x++)
-        u->column[x] = far[x] || u->pure[x] ? u->column_count++ : RT_NONE;
+    bool changed = false;
+    for (uint32_t x = 0; x < u->graph->switch_count; x++) {
+        if (u->column[x] != RT_NONE || !(far[x] || u->pure[x]))
+            continue;
+        u->column[x] = u->column_count++;
+        changed = true;
+    }
+    return changed;
 }
 
 static void find_columns(struct rt_updown *u)
@@ -354,9 +360,12 @@ static void find_columns(struct rt_updown *u)
     for (uint32_t x = 0; x < n; x++)
         u->column[x] = RT_NONE;
     find_impure(u);
-    number_columns(u, far);
-    find_distances(u->graph, &u->orders.pivot, u->column, u->column_count, &u->pivot);
-    find_impure(u);
+    while (number_columns(u, far)) {
+        g_free(u->pivot.down);
+        g_free(u->pivot.any);
+        find_distances(u->graph, &u->orders.pivot, u->column, u->column_count, &u->pivot);
+        find_impure(u); /* with the rules that these distances add */
+    }
 }
 
 /* -- pairs without a path ------------------------------------------------------------------- */
