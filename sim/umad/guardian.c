@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BARE __attribute__((no_sanitize_thread, no_sanitize_address, no_sanitize_undefined))
+#define BARE                                                                                       \
+    __attribute__((no_sanitize("thread"), no_sanitize("address"), no_sanitize("undefined")))
 
 enum { ANSWER_WAIT_MS = 1000, KERNEL_SIGSET_BYTES = 8 };
 
