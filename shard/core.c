@@ -27,6 +27,7 @@
 #include "shard/traps.h"
 
 #define MAX_QUEUED_SMPS 65536u
+#define DIRECTED_AFTER_LOSS_MS 2000u
 
 /* -- actions ------------------------------------------------------------------------------------------ */
 
@@ -149,24 +150,40 @@ const Heddle__SubnetOptions *core_options(const struct shard_core *c)
     return c->cluster->subnet;
 }
 
-/* Own links must carry LID-routed packets: the port is ACTIVE and has the LID we think. */
+/* Every switch holds the tables of the present view: LID-routed packets arrive. */
+static bool fabric_programmed(const struct shard_core *c)
+{
+    const uint8_t *digest = tables_digest(c);
+    for (size_t i = 0; digest && i < c->assignment->n_domains; i++) {
+        const Heddle__Domain *d = c->assignment->domains[i];
+        const struct view_domain *v = view_domain(c->view, d->id);
+        if (d->id == 0 || d->n_switches == 0)
+            continue;
+        if (!v || v->phase != HEDDLE__DOMAIN_PHASE__PHASE_RUNNING || !v->has_programmed ||
+            memcmp(v->programmed_digest, digest, 32) != 0)
+            return false;
+    }
+    return digest != NULL;
+}
+
+/* Besides, the own port must be ACTIVE with the LID we think, and no LID-routed SMP of ours have
+ * been lost of late: then directed routes find their way round what is broken. */
 static bool lid_routing_works(const struct shard_core *c)
 {
     return c->own.state == PORT_STATE_ACTIVE && c->own.lid && c->own.lid == core_own_lid(c) &&
-           tables_digest(c) != NULL;
+           c->now_ms >= c->directed_until_ms && fabric_programmed(c);
 }
 
-static bool domain_is_running(const struct shard_core *c, uint32_t domain)
+void core_unanswered(struct shard_core *c, const struct smp_request *r)
 {
-    const struct view_domain *v = view_domain(c->view, domain);
-    return v && v->phase == HEDDLE__DOMAIN_PHASE__PHASE_RUNNING;
+    if (!r->directed)
+        c->directed_until_ms = c->now_ms + DIRECTED_AFTER_LOSS_MS;
 }
 
 bool core_address_switch(struct shard_core *c, uint64_t guid, struct smp_request *r)
 {
     const struct view_switch *s = view_switch(c->view, guid);
-    if (s && s->reachable && lid_routing_works(c) && domain_is_running(c, s->domain) &&
-        view_switch_lid(s)) {
+    if (s && s->reachable && lid_routing_works(c) && view_switch_lid(s)) {
         r->directed = false;
         r->dlid = view_switch_lid(s);
         return true;
@@ -179,7 +196,7 @@ bool core_address_end_port(struct shard_core *c, const struct view_end_port *e,
                            struct smp_request *r)
 {
     const struct view_switch *s = view_switch(c->view, e->switch_guid);
-    if (s && lid_routing_works(c) && domain_is_running(c, s->domain) && e->lid && e->present &&
+    if (s && lid_routing_works(c) && e->lid && e->present &&
         mad_get_field((void *)e->portinfo, 0, IB_PORT_STATE_F) == PORT_STATE_ACTIVE &&
         mad_get_field((void *)e->portinfo, 0, IB_PORT_LID_F) == e->lid) {
         r->directed = false;
@@ -515,8 +532,10 @@ void shard_core_step(struct shard_core *c, const struct shard_event *event, uint
         c->realtime_ms = event->realtime_ms;
     c->act_count++;
     dispatch(c, event);
-    pump(c);
-    emit_store(c);
+    if (!event->more) {
+        pump(c);
+        emit_store(c);
+    }
     if (c->actions->len)
         g_array_append_vals(actions, c->actions->data, c->actions->len);
     g_array_set_size(c->actions, 0);
@@ -546,6 +565,11 @@ bool shard_core_owns(const struct shard_core *c, uint32_t domain, uint64_t *epoc
     if (d && epoch)
         *epoch = d->epoch;
     return d != NULL;
+}
+
+uint32_t shard_core_outstanding(const struct shard_core *c)
+{
+    return smpq_outstanding(c->smpq);
 }
 
 bool shard_core_frozen(const struct shard_core *c)

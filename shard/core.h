@@ -103,6 +103,7 @@ struct shard_event {
     int error;
     uint32_t stall_ms;
     uint64_t realtime_ms; /* wall clock, to be shown only */
+    bool more; /* another event follows at once: what is done once for many waits for the last */
 };
 
 enum shard_action_kind {
@@ -154,6 +155,8 @@ uint64_t shard_core_deadline(const struct shard_core *c);
 /* For tests/world and the shell's status: read only. */
 const struct view *shard_core_view(const struct shard_core *c);
 bool shard_core_owns(const struct shard_core *c, uint32_t domain, uint64_t *epoch);
+/* SMPs on the wire: the shell takes answers in larger batches when there are many. */
+uint32_t shard_core_outstanding(const struct shard_core *c);
 bool shard_core_frozen(const struct shard_core *c);
 
 #endif

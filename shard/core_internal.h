@@ -78,6 +78,7 @@ struct shard_core {
     unsigned foreign_asked; /* SMs that were asked who they are and have not answered yet */
     bool stepped_down; /* the local port died for good */
     bool port_dead;    /* the local port is Down now: others see it, and take over */
+    uint64_t directed_until_ms; /* LID routing is not trusted until then */
     GHashTable *known_lids;  /* port GUID -> LID, from store and ledger */
     GHashTable *quarantined; /* node GUIDs seen twice -> NULL */
     uint64_t store_ticket;
@@ -117,6 +118,8 @@ const Heddle__SubnetOptions *core_options(const struct shard_core *c);
 /* Fills how to reach a switch (its port 0) in r: LID routed where its tables are up, else the
  * directed route. False when no way is known. */
 bool core_address_switch(struct shard_core *c, uint64_t guid, struct smp_request *r);
+/* An SMP of ours was not answered: if it was LID routed, directed routes are used for a while. */
+void core_unanswered(struct shard_core *c, const struct smp_request *r);
 bool core_address_end_port(struct shard_core *c, const struct view_end_port *e,
                            struct smp_request *r);
 

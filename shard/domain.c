@@ -336,6 +336,18 @@ static bool lids_reported(struct shard_core *c, const struct owned_domain *d)
     return true;
 }
 
+static bool bringing_up(const struct shard_core *c)
+{
+    GHashTableIter it;
+    gpointer value;
+    g_hash_table_iter_init(&it, c->owned);
+    while (g_hash_table_iter_next(&it, NULL, &value)) {
+        if (((struct owned_domain *)value)->step != OWNED_RUNNING)
+            return true;
+    }
+    return false;
+}
+
 static void step(struct shard_core *c, struct owned_domain *d)
 {
     if (d->step == OWNED_RUNNING || d->step < OWNED_EXPLORED || c->now_ms < d->next_check_ms)
@@ -353,6 +365,8 @@ static void step(struct shard_core *c, struct owned_domain *d)
         d->step = OWNED_RUNNING;
         d->step_since_ms = c->now_ms;
         domain_set_phase(c, d, HEDDLE__DOMAIN_PHASE__PHASE_RUNNING);
+        if (!bringing_up(c))
+            paths_forget_seen(c);
         core_log(c, HL_INFO, "domain_running", "domain=%u epoch=%" PRIu64, d->id, d->epoch);
     }
 }

@@ -167,6 +167,15 @@ static void reading_failed(struct shard_core *c, const struct reading *r, struct
     }
 }
 
+static void note_links(struct shard_core *c, const struct reading *r)
+{
+    for (unsigned n = 1; n <= r->sw.nports; n++) {
+        const struct reading_port *p = &r->ports[n];
+        if (p->peer_type == IB_NODE_SWITCH)
+            paths_saw_link(c, r->guid, n, p->port.peer_guid, p->port.peer_port);
+    }
+}
+
 static void reading_done(struct shard_core *c, struct reading *r)
 {
     struct progress *p = progress_of(c, r->guid);
@@ -178,6 +187,8 @@ static void reading_done(struct shard_core *c, struct reading *r)
         return;
     }
     p->attempts = 0;
+    if (r->trust_links)
+        note_links(c, r);
     struct owned_domain *d = core_owned_switch(c, r->guid);
     if (d && r->full) {
         p->read = true;
@@ -256,7 +267,7 @@ static bool consider(struct shard_core *c, uint64_t guid, bool scan_wanted)
         bool soon = c->now_ms - p->last_read_ms < 4u * p->interval_ms;
         p->interval_ms = soon ? MIN(p->interval_ms * 2, REREAD_MAX_MS) : REREAD_INTERVAL_MS;
     }
-    if (reader_start(c, guid, &path, need == NEED_FULL, reading_done)) {
+    if (reader_start(c, guid, &path, need == NEED_FULL, !p->again, reading_done)) {
         p->again = false;
         g_hash_table_remove(c->explore->rereads, &guid);
         c->explore->last_busy_ms = c->now_ms;

@@ -10,10 +10,28 @@
 struct paths {
     GHashTable *scanned; /* guid -> GArray of struct path_link */
     GHashTable *hinted;
+    GHashTable *seen;   /* struct seen_end -> struct path_link: links from both ends */
     GHashTable *routes; /* guid -> struct dr_path * */
     GArray *order;      /* uint64_t, nearest first */
     bool valid;
 };
+
+struct seen_end {
+    uint64_t guid;
+    uint8_t port;
+};
+
+static guint seen_end_hash(gconstpointer p)
+{
+    const struct seen_end *e = p;
+    return g_int64_hash(&e->guid) * 31u + e->port;
+}
+
+static gboolean seen_end_equal(gconstpointer a, gconstpointer b)
+{
+    const struct seen_end *x = a, *y = b;
+    return x->guid == y->guid && x->port == y->port;
+}
 
 static void links_free(gpointer p)
 {
@@ -36,6 +54,7 @@ struct paths *paths_create(void)
     p->scanned = guid_table(links_free);
     p->hinted = guid_table(links_free);
     p->routes = guid_table(g_free);
+    p->seen = g_hash_table_new_full(seen_end_hash, seen_end_equal, g_free, g_free);
     p->order = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     return p;
 }
@@ -47,6 +66,7 @@ void paths_destroy(struct paths *p)
     g_hash_table_unref(p->scanned);
     g_hash_table_unref(p->hinted);
     g_hash_table_unref(p->routes);
+    g_hash_table_unref(p->seen);
     g_array_unref(p->order);
     g_free(p);
 }
@@ -62,8 +82,42 @@ void paths_learn_scan(struct shard_core *c, uint64_t guid, GArray *links)
     paths_changed(c);
 }
 
+static void saw_end(struct paths *p, uint64_t guid, unsigned port, uint64_t peer,
+                    unsigned peer_port)
+{
+    struct seen_end end = {guid, (uint8_t)port};
+    struct path_link link = {peer, (uint8_t)port, (uint8_t)peer_port};
+    g_hash_table_replace(p->seen, g_memdup2(&end, sizeof end), g_memdup2(&link, sizeof link));
+}
+
+void paths_saw_link(struct shard_core *c, uint64_t guid, unsigned port, uint64_t peer,
+                    unsigned peer_port)
+{
+    saw_end(c->paths, guid, port, peer, peer_port);
+    saw_end(c->paths, peer, peer_port, guid, port);
+}
+
+bool paths_seen_link(const struct shard_core *c, uint64_t guid, unsigned port,
+                     struct path_link *link)
+{
+    struct seen_end end = {guid, (uint8_t)port};
+    const struct path_link *found = g_hash_table_lookup(c->paths->seen, &end);
+    if (found)
+        *link = *found;
+    return found != NULL;
+}
+
+void paths_forget_seen(struct shard_core *c)
+{
+    g_hash_table_remove_all(c->paths->seen);
+}
+
 void paths_learn_hint(struct shard_core *c, uint64_t guid, GArray *links)
 {
+    for (guint i = 0; i < links->len; i++) {
+        const struct path_link *l = &g_array_index(links, struct path_link, i);
+        paths_saw_link(c, guid, l->port, l->peer, l->peer_port);
+    }
     g_hash_table_replace(c->paths->hinted, guid_key(guid), links);
     paths_changed(c);
 }

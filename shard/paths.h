@@ -31,6 +31,14 @@ void paths_changed(struct shard_core *c); /* links of the view may be others now
 /* Links (struct path_link) of a switch as scanned or as hinted; takes the array over. */
 void paths_learn_scan(struct shard_core *c, uint64_t guid, GArray *links);
 void paths_learn_hint(struct shard_core *c, uint64_t guid, GArray *links);
+/* Notes a link between two switches, seen from its first end, for paths_seen_link. */
+void paths_saw_link(struct shard_core *c, uint64_t guid, unsigned port, uint64_t peer,
+                    unsigned peer_port);
+/* What is behind this port, as seen from either end since the cold start began. */
+bool paths_seen_link(const struct shard_core *c, uint64_t guid, unsigned port,
+                     struct path_link *link);
+/* The cold start is over: from now on each end is asked. */
+void paths_forget_seen(struct shard_core *c);
 /* What was found behind a path is not what a hint said: forget hints and scans of this switch. */
 void paths_forget(struct shard_core *c, uint64_t guid);
 bool paths_knows_links(const struct shard_core *c, uint64_t guid);

@@ -45,23 +45,26 @@ static void clear_commands(uint8_t *pi)
 }
 
 /* Enabled widths and speeds: the option's value, where the default means "all supported" and is
- * written only when the port has something else, since writing may retrain the link. */
+ * written only when the port has something else; never on a link that carries traffic, since
+ * writing may retrain it. */
 static void want_enabled(uint8_t *pi, const uint8_t *current, const Heddle__SubnetOptions *o)
 {
+    if (portinfo_state(current) == PORT_STATE_ACTIVE)
+        return;
     unsigned width = o->force_link_width ? o->force_link_width : WIDTH_SUPPORTED;
     unsigned supported = get(current, IB_PORT_LINK_WIDTH_SUPPORTED_F);
     if (width != WIDTH_SUPPORTED || get(current, IB_PORT_LINK_WIDTH_ENABLED_F) != supported)
-        put(pi, IB_PORT_LINK_WIDTH_ENABLED_F, width == WIDTH_SUPPORTED ? supported : width);
+        put(pi, IB_PORT_LINK_WIDTH_ENABLED_F, width);
     unsigned speed = o->force_link_speed ? o->force_link_speed : SPEED_SUPPORTED;
     supported = get(current, IB_PORT_LINK_SPEED_SUPPORTED_F);
     if (speed != SPEED_SUPPORTED || get(current, IB_PORT_LINK_SPEED_ENABLED_F) != supported)
-        put(pi, IB_PORT_LINK_SPEED_ENABLED_F, speed == SPEED_SUPPORTED ? supported : speed);
+        put(pi, IB_PORT_LINK_SPEED_ENABLED_F, speed);
     if (!(get(current, IB_PORT_CAPMASK_F) & CAPMASK_EXTENDED_SPEEDS))
         return;
     unsigned ext = o->force_link_speed_ext ? o->force_link_speed_ext : SPEED_EXT_SUPPORTED;
     supported = get(current, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F);
     if (ext != SPEED_EXT_SUPPORTED || get(current, IB_PORT_LINK_SPEED_EXT_ENABLED_F) != supported)
-        put(pi, IB_PORT_LINK_SPEED_EXT_ENABLED_F, ext == SPEED_EXT_SUPPORTED ? supported : ext);
+        put(pi, IB_PORT_LINK_SPEED_EXT_ENABLED_F, ext);
 }
 
 /* NeighborMTU is the lesser MTUCap of both ends, OperationalVLs the lesser VLCap and the option.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shard/core_internal.h"
+#include "shard/paths.h"
 
 #define CAPMASK_EXTENDED_SPEEDS (1u << 14) /* IBA 14.2.5.6, CapabilityMask */
 #define MODIFIER_EXTENDED_SPEEDS (1u << 31)
@@ -138,9 +139,17 @@ static void got_port(struct shard_core *c, struct reading *r, uint64_t id, unsig
             ask(c, r, id, ASK_PORT, n, SMP_PORT_INFO, reader_portinfo_modifier(data, n));
         return;
     }
-    if (mad_get_field((void *)data, 0, IB_PORT_PHYS_STATE_F) == PHYS_LINK_UP &&
-        mad_get_field((void *)data, 0, IB_PORT_STATE_F) >= 2)
+    if (mad_get_field((void *)data, 0, IB_PORT_PHYS_STATE_F) != PHYS_LINK_UP ||
+        mad_get_field((void *)data, 0, IB_PORT_STATE_F) < 2)
+        return;
+    struct path_link known;
+    if (r->trust_links && paths_seen_link(c, r->guid, port, &known)) {
+        p->port.peer_guid = known.peer;
+        p->port.peer_port = known.peer_port;
+        p->peer_type = IB_NODE_SWITCH;
+    } else {
         ask(c, r, id, ASK_PEER, port, SMP_NODE_INFO, 0);
+    }
 }
 
 static void got_peer(struct shard_core *c, struct reading *r, uint64_t id, unsigned port,
@@ -159,7 +168,6 @@ static void got_peer(struct shard_core *c, struct reading *r, uint64_t id, unsig
     p->port.peer_guid = peer;
     p->port.peer_port = (uint8_t)num;
     p->peer_type = (uint8_t)type;
-    memcpy(p->peer_nodeinfo, data, sizeof p->peer_nodeinfo);
     if (type == IB_NODE_SWITCH || !r->full)
         return;
     g_free(p->end);
@@ -261,13 +269,14 @@ static void answered(void *user, uint64_t tag, const struct smp_request *request
 }
 
 bool reader_start(struct shard_core *c, uint64_t guid, const struct dr_path *path, bool full,
-                  void (*done)(struct shard_core *c, struct reading *r))
+                  bool trust_links, void (*done)(struct shard_core *c, struct reading *r))
 {
     if (reader_busy(c, guid))
         return false;
     struct reading *r = g_new0(struct reading, 1);
     r->guid = guid;
     r->full = full;
+    r->trust_links = trust_links;
     r->path = *path;
     r->done = done;
     r->sw.guid = guid;

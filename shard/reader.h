@@ -22,12 +22,12 @@ struct reading_port {
     bool mute;                   /* link up, nobody answered */
     uint8_t peer_type;           /* NodeInfo.NodeType at the other end, 0 = none */
     struct view_end_port *end;   /* a CA or router port there, else NULL */
-    uint8_t peer_nodeinfo[40];
 };
 
 struct reading {
     uint64_t guid;
     bool full;
+    bool trust_links; /* who is behind a port may be taken from the other side of the link */
     struct dr_path path;
     int error;            /* 0; ETIMEDOUT; EXDEV: another node answered there */
     uint64_t found_guid;  /* for EXDEV */
@@ -42,7 +42,7 @@ void reader_destroy(struct reader *r);
 /* Starts a reading over this route; one at a time a switch: false when one is under way or the
  * queue is full. done may keep nothing of the reading. */
 bool reader_start(struct shard_core *c, uint64_t guid, const struct dr_path *path, bool full,
-                  void (*done)(struct shard_core *c, struct reading *r));
+                  bool trust_links, void (*done)(struct shard_core *c, struct reading *r));
 bool reader_busy(const struct shard_core *c, uint64_t guid);
 unsigned reader_running(const struct shard_core *c);
 

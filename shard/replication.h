@@ -31,6 +31,9 @@ struct replication_callbacks {
     void (*acked)(void *user, uint32_t domain);
     /* A new owner's collection of suffixes for `domain` is over. */
     void (*suffix_done)(void *user, uint32_t domain);
+    /* A valid first delta of a newer epoch came from another owner: ours of `domain` is over, whether
+     * or not the coordinator's word is here. May be NULL. */
+    void (*superseded)(void *user, uint32_t domain, uint64_t epoch);
     void (*log)(void *user, int level, const char *event, const char *format, ...)
         __attribute__((format(printf, 4, 5)));
 };

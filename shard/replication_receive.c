@@ -91,6 +91,8 @@ static void step_down(struct replication *r, struct stream *s, struct position a
     r->cb.log(r->cb.user, HL_NOTICE, "domain_superseded", "domain=%u epoch=%lu newer=%lu", s->id,
               s->own_epoch, at.epoch);
     replication_disown(r, s->id);
+    if (r->cb.superseded != NULL)
+        r->cb.superseded(r->cb.user, s->id, at.epoch);
 }
 
 /* -- pulls ----------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ struct port_job {
     uint8_t failures;
     bool have_accepted;
     uint64_t next_ms;
-    uint8_t accepted[64]; /* the last PortInfo that was set with success */
+    uint8_t accepted[64]; /* the last PortInfo that was set with success, without its state */
 };
 
 struct setup {
@@ -181,6 +181,8 @@ static void set_answered(void *user, uint64_t num, const struct smp_request *r, 
     setup_wake_switch(c, switch_guid);
     if (error) {
         job_failed(c, j);
+        if (error == ETIMEDOUT)
+            core_unanswered(c, r);
         core_log(c, j->failures == GIVE_UP_FAILURES ? HL_WARNING : HL_DEBUG, "port_set_failed",
                  "node_guid=0x%016" PRIx64 " port=%u reason=\"%s\"", r->target, (unsigned)num,
                  error == EPROTO ? "refused" : "no answer");
@@ -190,6 +192,7 @@ static void set_answered(void *user, uint64_t num, const struct smp_request *r, 
     }
     const uint8_t *answer = smp_data_const(mad);
     memcpy(j->accepted, r->data, sizeof j->accepted);
+    mad_set_field(j->accepted, 0, IB_PORT_STATE_F, PORT_STATE_NO_CHANGE);
     j->have_accepted = true;
     j->failures = 0;
     j->confirmed = mad_get_field((void *)answer, 0, IB_PORT_LID_F) ==

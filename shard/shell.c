@@ -17,10 +17,13 @@
 #include "base/log.h"
 #include "shard/shell_private.h"
 
-#define SLOW_TURN_MS 20u /* the loop should never take longer */
-#define STALL_MS 40u     /* a heartbeat interval: the core must know */
+#define SLOW_STEP_MS 20u /* no event should take longer */
+#define BATCH_TICK_MS 10u
+#define STALL_MS 40u /* a heartbeat interval: the core must know */
 #define MAX_WAIT_MS 1000u
 #define MESSAGES_A_TURN 512u /* then time and MADs get their turn */
+#define MANY_SMPS 32u
+#define GATHER_US 150u
 #define STORE_QUEUE 1024u
 #define STORE_CHECK_MS 60000u
 #define STORE_KIND "shard view"
@@ -41,9 +44,10 @@ static uint64_t realtime_ms(void)
     return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
-void shell_step(struct shell *s, struct shard_event *event)
+static void step_once(struct shell *s, struct shard_event *event)
 {
     event->realtime_ms = realtime_ms();
+    s->stepped |= event->more;
     shard_core_step(s->core, event, shell_now_ms(), s->actions);
     for (guint i = 0; i < s->actions->len; i++) {
         struct shard_action *a = &g_array_index(s->actions, struct shard_action, i);
@@ -51,6 +55,52 @@ void shell_step(struct shell *s, struct shard_event *event)
         shard_action_clear(a);
     }
     g_array_set_size(s->actions, 0);
+}
+
+/* The loop could do nothing else for this long: an event was slow, the process was stopped, or the
+ * machine is overloaded. The core must know before anything else. */
+static void report_stall(struct shell *s, uint64_t ms, const char *where)
+{
+    if (ms > SLOW_STEP_MS)
+        log_emit(HL_DEBUG, "loop_slow", "ms=%" PRIu64 " where=%s", ms, where);
+    if (ms <= STALL_MS)
+        return;
+    struct shard_event e = {.kind = SHARD_EV_STALLED,
+                            .stall_ms = (uint32_t)MIN(ms, (uint64_t)UINT32_MAX)};
+    step_once(s, &e);
+}
+
+static void tick(struct shell *s, uint64_t now)
+{
+    s->stepped = false;
+    s->last_tick_ms = now;
+    struct shard_event e = {.kind = SHARD_EV_TICK};
+    step_once(s, &e);
+    report_stall(s, shell_now_ms() - now, "tick");
+}
+
+void shell_step(struct shell *s, struct shard_event *event)
+{
+    static const char *const kinds[] = {
+        [SHARD_EV_START] = "start",
+        [SHARD_EV_TICK] = "tick",
+        [SHARD_EV_MAD] = "mad",
+        [SHARD_EV_MAD_FAILED] = "mad_failed",
+        [SHARD_EV_MESSAGE] = "message",
+        [SHARD_EV_LINK_UP] = "link_up",
+        [SHARD_EV_LINK_DOWN] = "link_down",
+        [SHARD_EV_ROUTED] = "routed",
+        [SHARD_EV_STORED] = "stored",
+        [SHARD_EV_PORT_DOWN] = "port_down",
+        [SHARD_EV_STALLED] = "stalled",
+    };
+    uint64_t before = shell_now_ms();
+    step_once(s, event);
+    uint64_t now = shell_now_ms();
+    report_stall(s, now - before, kinds[event->kind]);
+    /* Heartbeats do not wait for the end of a long batch. */
+    if (now >= s->last_tick_ms + BATCH_TICK_MS && now >= shard_core_deadline(s->core))
+        tick(s, now);
 }
 
 /* -- start ------------------------------------------------------------------------------------- */
@@ -235,7 +285,8 @@ static void on_mad(void *user, const struct mad_received *m)
     struct shard_event e = {.kind = m->failed ? SHARD_EV_MAD_FAILED : SHARD_EV_MAD,
                             .mad = m->mad,
                             .mad_len = m->len,
-                            .address = m->from};
+                            .address = m->from,
+                            .more = true};
     shell_step(user, &e);
 }
 
@@ -277,7 +328,8 @@ static void on_message(struct shell *s, const struct link_event *le)
         struct shard_event e = {.kind = SHARD_EV_MESSAGE,
                                 .channel = (enum shard_channel)le->channel,
                                 .peer = le->peer,
-                                .message = &m};
+                                .message = &m,
+                                .more = true};
         shell_step(s, &e);
     }
     envelope_clear(&m);
@@ -289,7 +341,8 @@ static bool take_messages(struct shell *s)
     for (unsigned i = 0; i < MESSAGES_A_TURN; i++) {
         if (link_receive(s->link, &le) != 0)
             return false;
-        struct shard_event e = {.channel = (enum shard_channel)le.channel, .peer = le.peer};
+        struct shard_event e = {
+            .channel = (enum shard_channel)le.channel, .peer = le.peer, .more = true};
         switch (le.kind) {
         case LINK_MESSAGE:
             on_message(s, &le);
@@ -315,7 +368,7 @@ static bool take_messages(struct shell *s)
 static void take_results(struct shell *s)
 {
     for (struct route_result *r; (r = shell_routes_done(s->routes)) != NULL;) {
-        struct shard_event e = {.kind = SHARD_EV_ROUTED, .routed = r};
+        struct shard_event e = {.kind = SHARD_EV_ROUTED, .routed = r, .more = true};
         shell_step(s, &e);
     }
     uint64_t ticket;
@@ -324,7 +377,8 @@ static void take_results(struct shell *s)
         if (error != 0)
             log_emit(HL_ERROR, "store_failed", "dir=%s error=\"%s\"", s->config->store_dir,
                      strerror(error));
-        struct shard_event e = {.kind = SHARD_EV_STORED, .ticket = ticket, .error = error};
+        struct shard_event e = {
+            .kind = SHARD_EV_STORED, .ticket = ticket, .error = error, .more = true};
         shell_step(s, &e);
     }
     for (guint i = 0; i < s->failed_stores->len; i++) { /* may grow while it runs */
@@ -371,19 +425,6 @@ static uint64_t wait_ms(const struct shell *s, uint64_t now, bool more)
     return deadline - now;
 }
 
-/* A turn that took long, or a wait that lasted longer than it should have (the process was stopped,
- * the machine is overloaded): the core must know before anything else. */
-static void report_stall(struct shell *s, uint64_t late_ms, const char *where)
-{
-    if (late_ms > SLOW_TURN_MS)
-        log_emit(HL_DEBUG, "loop_slow", "ms=%" PRIu64 " where=%s", late_ms, where);
-    if (late_ms <= STALL_MS)
-        return;
-    struct shard_event e = {.kind = SHARD_EV_STALLED,
-                            .stall_ms = (uint32_t)MIN(late_ms, (uint64_t)UINT32_MAX)};
-    shell_step(s, &e);
-}
-
 static bool turn(struct shell *s, struct pollfd *fds, bool *more)
 {
     if (fds[FD_SIGNAL].revents != 0 && stop_wanted(s))
@@ -395,10 +436,8 @@ static bool turn(struct shell *s, struct pollfd *fds, bool *more)
     *more = take_messages(s);
     take_results(s);
     uint64_t now = shell_now_ms();
-    if (now >= shard_core_deadline(s->core)) {
-        struct shard_event e = {.kind = SHARD_EV_TICK};
-        shell_step(s, &e);
-    }
+    if (s->stepped || now >= shard_core_deadline(s->core))
+        tick(s, now);
     housekeeping(s, now);
     return true;
 }
@@ -429,7 +468,9 @@ int shell_run(struct shell *s)
             report_stall(s, woken - before - wait, "wait");
         if (!turn(s, fds, &more))
             break;
-        report_stall(s, shell_now_ms() - woken, "turn");
+        /* Answers come by the thousand: a short pause takes many with one wake-up. */
+        if (shard_core_outstanding(s->core) >= MANY_SMPS)
+            usleep(GATHER_US);
     }
     sd_notify(0, "STOPPING=1");
     return 0;

@@ -33,6 +33,8 @@ struct shell {
     GHashTable *peers;     /* name -> itself: other shards that are allowed now */
     GArray *failed_stores; /* struct pending_stored */
     bool port_lost;
+    uint64_t last_tick_ms;
+    bool stepped; /* events were given to the core that wait for the turn's last one */
     uint64_t watchdog_ms, next_watchdog_ms; /* 0 = none */
     uint64_t next_store_check_ms;
     uint64_t send_errors, unsent; /* MADs; messages */

@@ -71,6 +71,7 @@ static void switchinfo_answered(void *user, uint64_t tag, const struct smp_reque
     if (!core_owned_switch(c, r->target) || error == ECANCELED)
         return;
     if (error) {
+        core_unanswered(c, r);
         /* It may only be the way that is broken: the reading looks for another one. */
         paths_changed(c);
         explore_reread(c, r->target);

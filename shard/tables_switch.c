@@ -92,6 +92,8 @@ static void failed(struct shard_core *c, struct switch_table *t, const struct sm
                    int error)
 {
     uint32_t pause = RETRY_MS << MIN(t->failures, 6u);
+    if (error == ETIMEDOUT)
+        core_unanswered(c, r);
     t->failures++;
     t->next_ms = c->now_ms + MIN(pause, RETRY_MAX_MS);
     tables_retry_at(c, t->next_ms);
