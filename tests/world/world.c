@@ -115,6 +115,8 @@ static void converge(struct world *w)
         }
         world_run_until(w, w->now_ms + CONVERGE_STEP_MS);
     }
+    if (w->failed)
+        return;
     world_fail(w, "not converged %u s after the last fault", CONVERGE_MS / 1000);
     world_converged(w, stdout);
 }
