@@ -130,7 +130,7 @@ def test_keys(keys):
      'tcp://ADDRESS:PORT'),
     ({'coordinators': '( { name = "c"; endpoint = "tcp://h:1"; public_key = "zz"; } )'}, 'zz'),
     ({'colour': '"red"'}, 'unknown setting "colour"'),
-    ({'cluster': '"a'}, 'operator.conf:'),
+    ({'cluster': '= "a"'}, 'operator.conf:1: syntax error'),
 ])
 def test_wrong_configuration(keys, change, part):
     one_line(heddle('status', '--config', conf(keys, **change)), 1, part)
