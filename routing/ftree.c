@@ -249,6 +249,27 @@ static void fill_runs(const struct block *b, uint32_t divider, const struct choi
     }
 }
 
+/* Divider 1 and groups of one link: the ports of the groups in turn. */
+static void fill_turns(const struct block *b, const struct choice *c, uint8_t *row)
+{
+    uint8_t port[RT_MAX_GROUPS];
+    for (unsigned i = 0; i < c->count; i++)
+        port[i] = c->g->links[rt_group_of(c->g, c->s, c->groups[i])->first_link].port;
+    uint32_t at = b->number % c->count;
+    for (uint32_t i = 0; i < b->count; i++) {
+        row[b->lid + i] = port[at];
+        at = at + 1 < c->count ? at + 1 : 0;
+    }
+}
+
+static bool has_single_links(const struct choice *c)
+{
+    for (unsigned i = 0; i < c->count; i++)
+        if (rt_group_of(c->g, c->s, c->groups[i])->link_count > 1)
+            return false;
+    return true;
+}
+
 static void fill_block(const struct block *b, uint32_t divider, const struct choice *c,
                        const struct pattern *pattern, uint8_t *row)
 {
@@ -258,6 +279,8 @@ static void fill_block(const struct block *b, uint32_t divider, const struct cho
             row[b->lid + k] = port_of(c, q + k);
     } else if (pattern && divider == 1) {
         memcpy(row + b->lid, pattern->port + b->number % pattern->period, b->count);
+    } else if (divider == 1 && has_single_links(c)) {
+        fill_turns(b, c, row);
     } else {
         fill_runs(b, divider, c, pattern, row);
     }
@@ -300,7 +323,6 @@ static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
     struct pattern pattern = {0};
     make_pattern(&pattern, &all, f->longest_block);
     for (uint32_t x = 0; x < g->switch_count; x++) {
-        uint8_t groups[RT_MAX_GROUPS];
         struct choice c;
         const struct rt_group *single = rt_group_of(g, s, r.single[x]);
         if (x == s || r.count[x] == 0)
@@ -313,8 +335,9 @@ static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
         } else if (r.full[x]) {
             fill_from(f, x, &all, pattern.period ? &pattern : NULL, row);
         } else {
-            find_choice(f, s, x, groups, &c);
-            if (c.several_down)
+            c = (struct choice){
+                .g = g, .s = s, .groups = r.lists + r.first[x], .count = r.count[x]};
+            if (r.rule[x] == RT_RULE_TREE_DOWN)
                 fill_several_down(f, x, &c, row);
             else
                 fill_from(f, x, &c, NULL, row);

@@ -64,6 +64,47 @@ static void test_row_is_next_hop(void **state)
     for_random(1, 120, check_row_is_next_hop);
 }
 
+struct sharing {
+    const struct rt_plan *plan;
+    const uint8_t *tables;
+    size_t size;
+};
+
+static gpointer read_plan(gpointer argument)
+{
+    const struct sharing *share = argument;
+    const struct rt_graph *g = rt_plan_graph(share->plan);
+    g_autofree uint8_t *row = g_malloc(share->size);
+    unsigned wrong = 0;
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        const uint8_t *expected = share->tables + s * share->size;
+        for (size_t lid = 0; lid < share->size; lid++)
+            wrong += rt_plan_next_hop(share->plan, s, lid) != expected[lid];
+        rt_plan_row(share->plan, s, row, share->size);
+        wrong += memcmp(row, expected, share->size) != 0;
+    }
+    return GUINT_TO_POINTER(wrong);
+}
+
+static void test_threads_share_a_plan(void **state)
+{
+    struct model *m = model_tree(12, 4, 2, 8);
+    struct rt_graph *g = model_build(m, 0, NULL, NULL);
+    for (const char *const *name = rt_engine_names(); *name; name++) {
+        struct rt_plan *p = plan_for(*name, g);
+        g_autofree uint8_t *tables = plan_tables(p);
+        struct sharing share = {.plan = p, .tables = tables, .size = g->max_lid + 1u};
+        GThread *threads[4];
+        for (unsigned i = 0; i < G_N_ELEMENTS(threads); i++)
+            threads[i] = g_thread_new("reader", read_plan, &share);
+        for (unsigned i = 0; i < G_N_ELEMENTS(threads); i++)
+            assert_int_equal(GPOINTER_TO_UINT(g_thread_join(threads[i])), 0);
+        rt_plan_destroy(p);
+    }
+    rt_graph_unref(g);
+    model_destroy(m);
+}
+
 /* -- pure functions ------------------------------------------------------------------------- */
 
 /* The port of every (switch GUID, port GUID, path) must be the same in both. */
@@ -390,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_is_next_hop),
+        cmocka_unit_test(test_threads_share_a_plan),
         cmocka_unit_test(test_lids_do_not_matter),
         cmocka_unit_test(test_absence_does_not_matter),
         cmocka_unit_test(test_numbers_of_an_intact_tree),

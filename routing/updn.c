@@ -76,19 +76,16 @@ static uint8_t take_port(struct counters *c, const uint8_t *groups, unsigned cou
 }
 
 /* Destinations on the switch itself or below it still take their turn among the upper ports. */
-static void fill_dest(struct counters *c, const struct updn *p, const struct rt_row_groups *r,
-                      uint32_t dest, uint8_t *row)
+static void fill_dest(struct counters *c, const struct rt_row_groups *r, uint32_t dest,
+                      uint8_t *row)
 {
     const struct rt_dest *d = &c->g->dests[dest];
-    uint8_t groups[RT_MAX_GROUPS];
     const uint8_t *from = &r->single[d->sw];
     bool full = r->full[d->sw] && d->sw != c->s;
     unsigned count = d->sw == c->s ? 0 : r->count[d->sw];
-    if (count > 1 && !full) {
-        count = rt_updown_candidates(&p->base.updown, c->s, d->sw, groups);
-        from = groups;
-    }
-    bool up = count > 0 && rt_updown_rule(&p->base.updown, c->s, d->sw) == RT_RULE_TREE_UP;
+    if (count > 1 && !full)
+        from = r->lists + r->first[d->sw];
+    bool up = count > 0 && r->rule[d->sw] == RT_RULE_TREE_UP;
     for (uint32_t k = 0; k < 1u << d->lmc; k++) {
         if (count)
             row[d->lid + k] = full ? take_upper_port(c) : take_port(c, from, count);
@@ -108,9 +105,9 @@ static void updn_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
     uint32_t divider = p->divider[s];
     for (uint32_t first = 0; first < MIN(divider, p->host_count); first++)
         for (uint32_t i = first; i < p->host_count; i += divider)
-            fill_dest(&c, p, &r, p->hosts[i], row);
+            fill_dest(&c, &r, p->hosts[i], row);
     for (uint32_t i = 0; i < p->other_count; i++)
-        fill_dest(&c, p, &r, p->others[i], row);
+        fill_dest(&c, &r, p->others[i], row);
     rt_fill_own(c.g, s, row);
     rt_row_groups_clear(&r);
 }

@@ -197,6 +197,12 @@ void rt_row_groups_init(struct rt_row_groups *r, const struct rt_updown *u)
     r->single = g_malloc(row_stride(u) + 1);
     r->full = g_new0(bool, row_stride(u) + 1);
     r->scratch = g_malloc(10 * row_stride(u) + 1);
+    r->rule = g_malloc(u->graph->switch_count + 1);
+    r->first = g_new(uint32_t, u->graph->switch_count + 1);
+    r->of_rule = g_new(uint32_t, u->graph->switch_count + 1);
+    r->cursors = g_new(uint32_t, u->graph->switch_count + 1);
+    r->lists_size = 0;
+    r->lists = NULL;
 }
 
 void rt_row_groups_clear(struct rt_row_groups *r)
@@ -205,6 +211,11 @@ void rt_row_groups_clear(struct rt_row_groups *r)
     g_free(r->single);
     g_free(r->full);
     g_free(r->scratch);
+    g_free(r->rule);
+    g_free(r->first);
+    g_free(r->of_rule);
+    g_free(r->cursors);
+    g_free(r->lists);
 }
 
 /* Where the counts and singles of s are put: lower groups by `down`, upper ones by `any`. */
@@ -247,11 +258,56 @@ static void find_upper(struct rt_row_groups *r, const struct rt_updown *u, uint3
             r->upper[r->upper_count++] = k;
 }
 
-static void take(struct rt_row_groups *r, uint32_t x, uint8_t count, uint8_t single, bool all_upper)
+/* Group by group rather than x by x: rows of distances lie one behind the other in memory. */
+static void list_rule(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s,
+                      enum rt_rule rule)
 {
+    uint32_t count = 0;
+    for (uint32_t x = 0; x < u->graph->switch_count; x++) {
+        if (r->rule[x] != rule || r->count[x] < 2 || r->full[x])
+            continue;
+        r->of_rule[count] = x;
+        r->cursors[count++] = r->first[x];
+    }
+    if (count == 0)
+        return;
+    bool pivot = rule == RT_RULE_PIVOT_DOWN || rule == RT_RULE_PIVOT_UP;
+    struct comparison c = compare_by(u, rule, r->of_rule[0]);
+    c.column -= pivot ? u->column[r->of_rule[0]] : r->of_rule[0];
+    for (uint32_t k = 0; k < u->graph->switches[s].group_count; k++) {
+        uint32_t peer = rt_group_of(u->graph, s, k)->peer;
+        const uint8_t *mine = c.column + c.stride * s, *theirs = c.column + c.stride * peer;
+        if (is_above(c.order, peer, s) != c.up)
+            continue;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t at = pivot ? u->column[r->of_rule[i]] : r->of_rule[i];
+            if (theirs[at] < mine[at])
+                r->lists[r->cursors[i]++] = k;
+        }
+    }
+}
+
+static void make_lists(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s)
+{
+    uint32_t total = 0;
+    for (uint32_t x = 0; x < u->graph->switch_count; x++) {
+        r->first[x] = total;
+        total += r->count[x] < 2 || r->full[x] ? 0 : r->count[x];
+    }
+    if (total > r->lists_size) {
+        r->lists = g_realloc(r->lists, total);
+        r->lists_size = total;
+    }
+    for (enum rt_rule rule = RT_RULE_TREE_DOWN; total && rule <= RT_RULE_PIVOT_UP; rule++)
+        list_rule(r, u, s, rule);
+}
+
+static void take(struct rt_row_groups *r, uint32_t x, enum rt_rule rule, uint8_t count,
+                 uint8_t single)
+{
+    r->rule[x] = rule;
     r->count[x] = count;
     r->single[x] = single;
-    r->full[x] = all_upper && count == r->upper_count;
 }
 
 void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s)
@@ -276,17 +332,22 @@ void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint
         uint32_t c = u->column[x];
         if (c != RT_NONE && (u->pure[x] || climb[x] == RT_FAR)) {
             if (pivot_down[c] != RT_FAR)
-                take(r, x, pivot.down_count[c], pivot.down_single[c], false);
+                take(r, x, RT_RULE_PIVOT_DOWN, pivot.down_count[c], pivot.down_single[c]);
             else
-                take(r, x, pivot.up_count[c], pivot.up_single[c], false);
+                take(r, x, RT_RULE_PIVOT_UP, pivot.up_count[c], pivot.up_single[c]);
         } else if (down[x] != RT_FAR) {
-            take(r, x, tree.down_count[x], tree.down_single[x], false);
+            take(r, x, RT_RULE_TREE_DOWN, tree.down_count[x], tree.down_single[x]);
         } else if (any[x] != RT_FAR) {
-            take(r, x, tree.up_count[x], tree.up_single[x], true);
-        } else { /* outside the list the upper groups of both orders are the same */
-            take(r, x, part[8][x], part[9][x], !u->orders.in_list[s]);
+            take(r, x, RT_RULE_TREE_UP, tree.up_count[x], tree.up_single[x]);
+        } else {
+            take(r, x, RT_RULE_CLIMB, part[8][x], part[9][x]);
         }
+        /* Outside the list the upper groups of both orders are the same. */
+        r->full[x] = r->count[x] == r->upper_count &&
+                     (r->rule[x] == RT_RULE_TREE_UP ||
+                      (r->rule[x] == RT_RULE_CLIMB && !u->orders.in_list[s]));
     }
+    make_lists(r, u, s);
 }
 
 /* -- columns that need the pivot order ------------------------------------------------------ */

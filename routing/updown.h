@@ -68,13 +68,19 @@ unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,
                               uint8_t groups[RT_MAX_GROUPS]);
 
 /* The same for all x at once. count[x] is the number of candidates, single[x] the candidate where
- * there is one only (index among the groups of s). full[x]: all upper groups of the tree order. */
+ * there is one only (index among the groups of s). full[x]: all upper groups of the tree order.
+ * Where neither holds, the candidates are lists[first[x]..], count[x] of them. */
 struct rt_row_groups {
     uint8_t *count, *single;
     bool *full;
     uint8_t upper[RT_MAX_GROUPS]; /* upper groups of s in the tree order */
     unsigned upper_count;
-    uint8_t *scratch; /* private */
+    uint8_t *lists;
+    uint32_t *first;
+    uint8_t *rule;               /* of each x: enum rt_rule */
+    size_t lists_size;           /* private, as all below */
+    uint32_t *of_rule, *cursors; /* x by rule, for the lists */
+    uint8_t *scratch;
 };
 void rt_row_groups_init(struct rt_row_groups *r, const struct rt_updown *u);
 void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s);
