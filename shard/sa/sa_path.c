@@ -10,7 +10,7 @@
 #define DEFAULT_GID_PREFIX 0xfe80000000000000u
 #define MULTICAST_GID 0xffu
 #define MAX_PATHS 127u
-#define MAX_ALL_PAIRS 32768u /* beyond it a query must name an end: the loop has no time */
+#define MAX_ALL_PAIRS 40000u /* beyond it a query must name an end: the loop has no time */
 #define SELECT_EXACTLY 0x80u /* in a record: the value is exactly this */
 #define LOW_BITS 0x3fu
 

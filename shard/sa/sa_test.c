@@ -600,9 +600,13 @@ static void large(void **state)
     finish(&f);
     struct question q = ask(GET_TABLE, PATH_RECORD, 1 << 5);
     put_lid(&q, 42, 1000);
-    gint64 t = g_get_monotonic_time();
-    assert_int_equal(count_of(&f, &q), LEAVES * HOSTS + LEAVES + SPINES);
-    print_message("paths from one to all: %d us\n", (int)(g_get_monotonic_time() - t));
+    gint64 t = 0, best = G_MAXINT64;
+    for (unsigned i = 0; i < 10; i++) {
+        t = g_get_monotonic_time();
+        assert_int_equal(count_of(&f, &q), LEAVES * HOSTS + LEAVES + SPINES);
+        best = MIN(best, g_get_monotonic_time() - t);
+    }
+    print_message("paths from one to all: %d us\n", (int)best);
     q = ask(GET_TABLE, NODE_RECORD, 0);
     t = g_get_monotonic_time();
     assert_int_equal(count_of(&f, &q), LEAVES * HOSTS + LEAVES + SPINES);
@@ -613,7 +617,7 @@ static void large(void **state)
     t = g_get_monotonic_time();
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(status_of(&f, &q), 0);
-    print_message("one path: %d ns\n", (int)(g_get_monotonic_time() - t));
+    print_message("1000 single paths: %d us\n", (int)(g_get_monotonic_time() - t));
     q = ask(GET_TABLE, PATH_RECORD, 0);
     assert_int_equal(status_of(&f, &q), 0x0600); /* too many pairs: name an end */
     rt_plan_destroy(f.plan);

@@ -85,14 +85,20 @@ static unsigned link_rate(const uint8_t *portinfo)
     return codes[speed][width];
 }
 
-static void limit(struct sa_capacity *c, const uint8_t *portinfo, enum MAD_FIELDS mtu_field)
+/* What a port carries; 0 = it does not say. */
+static struct sa_capacity port_capacity(const uint8_t *portinfo, enum MAD_FIELDS mtu_field)
 {
     unsigned mtu = mad_get_field((void *)portinfo, 0, mtu_field);
-    if (mtu >= MTU_256 && mtu <= MTU_4096 && (c->mtu == 0 || mtu < c->mtu))
-        c->mtu = (uint8_t)mtu;
-    unsigned rate = link_rate(portinfo);
-    if (rate != 0 && (c->rate == 0 || sa_rate_value(rate) < sa_rate_value(c->rate)))
-        c->rate = (uint8_t)rate;
+    return (struct sa_capacity){.mtu = mtu <= MTU_4096 ? (uint8_t)mtu : 0,
+                                .rate = (uint8_t)link_rate(portinfo)};
+}
+
+static void limit(struct sa_capacity *c, struct sa_capacity by)
+{
+    if (by.mtu != 0 && (c->mtu == 0 || by.mtu < c->mtu))
+        c->mtu = by.mtu;
+    if (by.rate != 0 && (c->rate == 0 || sa_rate_value(by.rate) < sa_rate_value(c->rate)))
+        c->rate = by.rate;
 }
 
 /* -- ends -------------------------------------------------------------------------------------- */
@@ -117,17 +123,22 @@ static void limit_end(struct sa_capacity *c, const struct sa_end *x)
 {
     if (x->s != NULL) {
         if (x->s->ports[0].have_info) /* port 0 has no neighbour */
-            limit(c, x->s->ports[0].portinfo, IB_PORT_MTU_CAP_F);
+            limit(c, port_capacity(x->s->ports[0].portinfo, IB_PORT_MTU_CAP_F));
     } else {
-        limit(c, x->e->portinfo, IB_PORT_NEIGHBOR_MTU_F);
+        limit(c, port_capacity(x->e->portinfo, IB_PORT_NEIGHBOR_MTU_F));
     }
 }
 
 /* -- walking ----------------------------------------------------------------------------------- */
 
+struct exit { /* a port of a switch, filled when a path first leaves by it */
+    bool known;
+    struct sa_capacity capacity;
+    uint32_t peer; /* switch number or RT_NONE */
+};
 struct stop { /* a switch of the graph, filled when a path first comes by */
     const struct view_switch *s;
-    uint32_t *peers; /* by port: switch number or RT_NONE */
+    struct exit *exits; /* by port, 256 */
 };
 
 struct sa_walker {
@@ -150,7 +161,7 @@ struct sa_walker *sa_walker_create(const struct view *v, const struct rt_plan *p
 void sa_walker_destroy(struct sa_walker *w)
 {
     for (uint32_t i = 0; i < w->graph->switch_count; i++)
-        g_free(w->stops[i].peers);
+        g_free(w->stops[i].exits);
     g_free(w->stops);
     g_free(w);
 }
@@ -158,19 +169,29 @@ void sa_walker_destroy(struct sa_walker *w)
 static const struct stop *stop_at(struct sa_walker *w, uint32_t sw)
 {
     struct stop *stop = &w->stops[sw];
-    if (stop->peers != NULL)
+    if (stop->exits != NULL)
         return stop;
     const struct rt_switch *rs = &w->graph->switches[sw];
     stop->s = view_switch(w->view, rs->guid);
-    stop->peers = g_new(uint32_t, 256);
+    stop->exits = g_new0(struct exit, 256);
     for (unsigned i = 0; i < 256; i++)
-        stop->peers[i] = RT_NONE;
+        stop->exits[i].peer = RT_NONE;
     for (uint32_t i = 0; i < rs->group_count; i++) {
         const struct rt_group *g = &w->graph->groups[rs->first_group + i];
         for (uint32_t l = 0; l < g->link_count; l++)
-            stop->peers[w->graph->links[g->first_link + l].port] = g->peer;
+            stop->exits[w->graph->links[g->first_link + l].port].peer = g->peer;
     }
     return stop;
+}
+
+static struct exit *exit_by(const struct stop *stop, unsigned port)
+{
+    struct exit *x = &stop->exits[port];
+    const struct view_port *p = &stop->s->ports[port];
+    if (!x->known && port != 0 && p->have_info)
+        x->capacity = port_capacity(p->portinfo, IB_PORT_NEIGHBOR_MTU_F);
+    x->known = true;
+    return x;
 }
 
 bool sa_walk(struct sa_walker *w, const struct sa_end *from, const struct sa_end *to, uint16_t dlid,
@@ -193,9 +214,9 @@ bool sa_walk(struct sa_walker *w, const struct sa_end *from, const struct sa_end
         arrived = stop->s->guid == target && out == exit_port;
         if (out == 0 && !arrived)
             return false;
-        if (out != 0 && stop->s->ports[out].have_info)
-            limit(c, stop->s->ports[out].portinfo, IB_PORT_NEIGHBOR_MTU_F);
-        sw = stop->peers[out];
+        const struct exit *x = exit_by(stop, out);
+        limit(c, x->capacity);
+        sw = x->peer;
     }
     if (c->mtu == 0)
         c->mtu = MTU_256;
