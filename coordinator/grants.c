@@ -44,7 +44,8 @@ static bool waits(const struct coord_core *c, const Heddle__Domain *d)
         domain_live_owner(c->durable, d) == NULL)
         return false;
     const struct coord_peer *p = coord_peer_find(c, d->owner);
-    return p != NULL && p->contacted && p->suspect_since_ms == 0 && !p->want_welcome;
+    /* p->last: its first heartbeat tells which grants it has, also after our own restart */
+    return p != NULL && p->last != NULL && p->suspect_since_ms == 0 && !p->want_welcome;
 }
 
 void coord_grants_tick(struct coord_core *c)

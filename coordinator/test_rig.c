@@ -14,6 +14,7 @@
 #include "coordinator/records.h"
 
 #define BEAT_MS 40u
+#define HELLO_MS 1000u
 #define PROBE_ANSWER_MS 100u
 
 struct pending_probe {
@@ -85,6 +86,7 @@ static void take_swap(struct rig *r, struct coord_action *a)
     assert_true(a->expected == r->revision);
     r->swap_ticket = a->ticket;
     r->swap_waits = true;
+    r->swap_result = r->swap_error;
     if (r->swap_error)
         return;
     check_epochs(r, a->assignment);
@@ -198,7 +200,7 @@ static void answer_swap(struct rig *r)
         return;
     struct coord_event e = {.kind = COORD_EV_SWAPPED,
                             .ticket = r->swap_ticket,
-                            .error = r->swap_error,
+                            .error = r->swap_result,
                             .revision = r->revision};
     r->swap_waits = false;
     step(r, &e);
@@ -255,6 +257,10 @@ void rig_hello(struct rig *r, unsigned i)
     h.delta_endpoint = (char *)"tcp://127.0.0.1:1";
     h.bulk_endpoint = (char *)"tcp://127.0.0.1:2";
     s->running = true;
+    s->hello_due = false;
+    s->next_hello = r->now + HELLO_MS;
+    if (s->cut)
+        return;
     send_as(r, s, HEDDLE__MESSAGE_TYPE__MSG_HELLO, &h.base);
 }
 
@@ -269,6 +275,8 @@ void rig_reboot(struct rig *r, unsigned i)
     struct rig_shard *s = rig_shard(r, i);
     s->boot_id += 1000;
     g_hash_table_remove_all(s->grants);
+    heddle__assignment__free_unpacked(s->told, NULL);
+    s->told = NULL;
     rig_hello(r, i);
 }
 
@@ -312,6 +320,15 @@ static void heartbeat(struct rig *r, struct rig_shard *s)
     send_as(r, s, HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, &h.base);
 }
 
+static void speak(struct rig *r, unsigned i)
+{
+    struct rig_shard *s = rig_shard(r, i);
+    if (s->hello_due || (s->told == NULL && *s->refused == 0 && r->now >= s->next_hello))
+        rig_hello(r, i);
+    if (s->told)
+        heartbeat(r, s);
+}
+
 static void answer_probes(struct rig *r, struct rig_shard *s)
 {
     while (s->pending_probes->len) {
@@ -352,7 +369,7 @@ void rig_run(struct rig *r, uint64_t ms)
             struct rig_shard *s = &r->shards[i];
             answer_probes(r, s);
             if (beat && s->running && !s->cut)
-                heartbeat(r, s);
+                speak(r, i + 1);
         }
         if (r->now >= coord_core_deadline(r->core)) {
             struct coord_event e = {.kind = COORD_EV_TICK};
@@ -553,6 +570,8 @@ void rig_restart(struct rig *r)
 {
     coord_core_destroy(r->core);
     r->config.boot_id++;
+    for (unsigned i = 1; i <= r->shard_count; i++)
+        rig_shard(r, i)->hello_due = rig_shard(r, i)->told != NULL;
     rig_start(r);
 }
 

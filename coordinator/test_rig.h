@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* For the tests of the core: a coordinator with made-up shards under a virtual clock.
  *
- * The shards say HELLO, heartbeat each 40 ms, keep the grants that they verified and report them,
- * and answer probes 100 ms later with the verdict that the test set for the suspect. The ledger
- * answers at once. After each swap the rig checks that epochs only rise, that an epoch has one
- * owner, that a switch is in one domain and that pools do not overlap. */
+ * The shards say HELLO (each second until they are welcomed, and to each new coordinator),
+ * heartbeat each 40 ms, keep the grants that they verified and report them, and answer probes 100
+ * ms later with the verdict that the test set for the suspect. The ledger answers at once. After
+ * each swap the rig checks that epochs only rise, that an epoch has one owner, that a switch is in
+ * one domain and that pools do not overlap. */
 #ifndef COORDINATOR_TEST_RIG_H
 #define COORDINATOR_TEST_RIG_H
 
@@ -27,6 +28,8 @@ struct rig_shard {
     unsigned welcomes, assignments, grant_messages, probes, acks;
     char refused[256];
     GArray *pending_probes; /* private */
+    uint64_t next_hello;    /* private */
+    bool hello_due;         /* private */
     /* reported of each domain it holds: */
     uint32_t switches, end_ports;
     Heddle__DomainPhase phase;
@@ -43,6 +46,7 @@ struct rig {
     bool hold_swaps; /* answers wait until rig_release */
     unsigned swaps, lids_swaps;
     bool swap_waits;
+    int swap_result;
     uint64_t swap_ticket;
     Heddle__Assignment *ledger; /* durable */
     Heddle__LidBackup *lids;
