@@ -116,6 +116,7 @@ bool world_deferred(struct world *w, struct task *t);
 
 /* world_net.c */
 void net_update(struct world *w);
+void net_connect(struct world *w, int process, int other); /* process wants it from now on */
 void net_send(struct world *w, int from, int to, int channel, const struct envelope *m);
 void net_process_died(struct world *w, int process, bool silently);
 void net_cut(struct world *w, int from, int to, bool cut);

@@ -120,6 +120,13 @@ void net_update(struct world *w)
     }
 }
 
+/* The peer's connection may be there already; ours comes up by itself. */
+void net_connect(struct world *w, int process, int other)
+{
+    if (session_of(w, process, other)->up)
+        tell(w, process, other, true, world_random(w, 1, 20));
+}
+
 void net_process_died(struct world *w, int process, bool silently)
 {
     for (int i = 0; i <= w->shards; i++)

@@ -177,12 +177,17 @@ static int process_by_name(const struct world *w, const char *name)
 
 static void take_peers(struct world *w, struct process *p, const Heddle__Assignment *a)
 {
+    bool before[WORLD_PROCESSES];
+    memcpy(before, p->wants, sizeof before);
     memset(p->wants, 0, sizeof p->wants);
     for (size_t i = 0; i < a->n_members; i++) {
         int other = process_by_name(w, a->members[i]->name);
         if (other > 0 && other != p->index && a->members[i]->delta_endpoint[0] != '\0')
             p->wants[other] = true;
     }
+    for (int i = 1; i <= w->shards; i++)
+        if (p->wants[i] && !before[i])
+            net_connect(w, p->index, i);
     net_update(w);
 }
 
