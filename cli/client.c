@@ -156,9 +156,11 @@ static void explain_silence(struct client *cl, const GArray *targets, double wai
         const struct target *t = &g_array_index(targets, struct target, i);
         g_string_append_printf(s, "%s%s at %s ", i > 0 ? "; " : "", t->name, t->endpoint);
         if (t->refused)
-            g_string_append_printf(
-                s, "refuses the key of \"%s\" or has another public_key than expected",
-                cl->config->name);
+            g_string_append_printf(s,
+                                   "refuses the key of \"%s\" (is it under \"operators\" in its "
+                                   "configuration?) or has "
+                                   "another public_key than expected",
+                                   cl->config->name);
         else if (t->up)
             g_string_append_printf(s, "is connected but does not answer within %.3g s", waited_s);
         else

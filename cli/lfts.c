@@ -27,7 +27,8 @@ static bool fail(struct reader *r, const char *format, ...)
     va_start(ap, format);
     g_autofree char *text = g_strdup_vprintf(format, ap);
     va_end(ap);
-    r->error = g_strdup_printf("%s:%u: %s", r->name, r->line, text);
+    r->error = r->line > 0 ? g_strdup_printf("%s:%u: %s", r->name, r->line, text)
+                           : g_strdup_printf("%s: %s", r->name, text);
     return false;
 }
 
@@ -231,10 +232,10 @@ struct lfts *lfts_read_text(const char *name, const char *text, char **error)
         if (*g_strstrip(line) != '\0')
             ok = r.l->has_links ? read_json_line(&r, line) : read_dump_line(&r, line);
     }
+    r.line = 0; /* what follows is about the file as a whole */
     if (ok && g_hash_table_size(r.l->switches) == 0)
-        ok =
-            fail(&r, "no forwarding table is in it; expected the output of dump_lfts.sh, dump_fts, "
-                     "ibroute or heddle-portscan --lft");
+        ok = fail(&r, "no forwarding table is in it; expected the output of dump_lfts, dump_fts, "
+                      "ibroute or heddle-portscan --lft");
     if (ok)
         return r.l;
     *error = r.error;

@@ -3,7 +3,7 @@
  *
  * Two forms are read, told apart by the first character:
  *  - lines of JSON, as `heddle-portscan --lft` prints them: tables, LIDs and links
- *  - what ibroute, dump_lfts.sh, dump_fts and OpenSM's lfts dump print: tables and LIDs
+ *  - what ibroute, dump_lfts, dump_fts and OpenSM's lfts dump print: tables and LIDs
  *    Unicast lids [0x0-0x9] of switch Lid 3 guid 0x0002c90300000001 (name):
  *    0x0001 007 : (Channel Adapter portguid 0x0002c90300000003: 'name')
  * Text is hostile; a bad line is an error with file:line. */

@@ -251,7 +251,7 @@ int route_check_run(struct cli *c, int argc, char **argv)
         "Without --lfts the plan of an engine is checked, on the fabric of --fabric or on the "
         "view\n"
         "of a shard. With --lfts the tables of a file are: from heddle-portscan --lft (which has\n"
-        "the fabric in it), dump_lfts.sh, dump_fts or ibroute.";
+        "the fabric in it), dump_lfts, dump_fts or ibroute.";
     struct check_options o = {0};
     const GOptionEntry entries[] = {
         {"fabric", 0, 0, G_OPTION_ARG_FILENAME, &o.fabric, "a file or a generator (pgft:..)",

@@ -164,3 +164,14 @@ def test_check():
 def test_lab():
     done = heddle('lab', '--help')
     assert done.returncode == 0 and 'lab' in done.stdout
+
+
+def test_man_page():
+    """It has every command."""
+    with open(os.path.join(os.environ['HEDDLE_SOURCE'], 'docs', 'heddle.1'), encoding='utf-8') as f:
+        page = f.read()
+    listed = heddle('--help').stdout.partition('Commands:\n')[2].partition('\n\n')[0]
+    commands = [line[2:19].strip() for line in listed.splitlines()]
+    assert len(commands) > 8
+    for command in commands:
+        assert f'heddle {command}' in page
