@@ -10,8 +10,9 @@ struct numbering {
     const struct rt_updown *u;
     uint32_t *numbers;
     GHashTable *used;
-    uint32_t block; /* numbers a leaf */
-    uint32_t next;  /* first number above all that are used */
+    uint32_t block;   /* numbers a leaf */
+    uint32_t next;    /* first number above all that are used */
+    uint32_t *lowest; /* known number of each switch, of present, absent or kept ports */
 };
 
 static bool needs_number(const struct rt_dest *d)
@@ -33,6 +34,12 @@ static void use(struct numbering *n, uint32_t number)
     n->next = MAX(n->next, number + 1);
 }
 
+static void take_number(struct numbering *n, uint32_t sw, uint32_t number)
+{
+    use(n, number);
+    n->lowest[sw] = MIN(n->lowest[sw], number);
+}
+
 static void take_known(struct numbering *n)
 {
     const struct rt_graph *g = n->u->graph;
@@ -40,26 +47,13 @@ static void take_known(struct numbering *n)
         bool known = needs_number(&g->dests[d]) && g->dests[d].number != RT_NONE;
         n->numbers[d] = known ? g->dests[d].number : RT_NONE;
         if (known)
-            use(n, n->numbers[d]);
+            take_number(n, g->dests[d].sw, n->numbers[d]);
     }
     for (uint32_t i = 0; i < g->kept_count; i++)
-        use(n, g->kept[i].number);
+        take_number(n, g->kept[i].sw, g->kept[i].number);
     for (uint32_t s = 0; s < g->switch_count; s++)
         if (n->u->orders.leaf[s])
             n->block = MAX(n->block, count_needing(g, s));
-}
-
-/* The lowest number that this switch has already, present or kept; RT_NONE = none. */
-static uint32_t lowest_known(const struct numbering *n, uint32_t sw)
-{
-    const struct rt_graph *g = n->u->graph;
-    uint32_t lowest = RT_NONE;
-    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++)
-        lowest = MIN(lowest, n->numbers[g->switches[sw].first_dest + i]);
-    for (uint32_t i = 0; i < g->kept_count; i++)
-        if (g->kept[i].sw == sw)
-            lowest = MIN(lowest, g->kept[i].number);
-    return lowest;
 }
 
 static bool is_used(const struct numbering *n, uint32_t number)
@@ -90,7 +84,7 @@ static void number_switch(struct numbering *n, uint32_t sw)
 {
     const struct rt_switch *s = &n->u->graph->switches[sw];
     uint32_t size = n->u->orders.leaf[sw] ? n->block : count_needing(n->u->graph, sw);
-    uint32_t base = lowest_known(n, sw), fresh = n->next;
+    uint32_t base = n->lowest[sw], fresh = n->next;
     bool is_new = base == RT_NONE;
     for (uint32_t i = 0; i < s->dest_count; i++) {
         uint32_t d = s->first_dest + i;
@@ -133,12 +127,16 @@ uint32_t *rt_numbers_make(const struct rt_updown *u)
 {
     struct numbering n = {.u = u,
                           .numbers = g_new(uint32_t, u->graph->dest_count + 1),
-                          .used = g_hash_table_new(g_direct_hash, g_direct_equal)};
+                          .used = g_hash_table_new(g_direct_hash, g_direct_equal),
+                          .lowest = g_new(uint32_t, u->graph->switch_count + 1)};
+    for (uint32_t s = 0; s < u->graph->switch_count; s++)
+        n.lowest[s] = RT_NONE;
     take_known(&n);
     number_leaves(&n);
     for (uint32_t s = 0; s < u->graph->switch_count; s++)
         if (!u->orders.leaf[s])
             number_switch(&n, s);
     g_hash_table_destroy(n.used);
+    g_free(n.lowest);
     return n.numbers;
 }
