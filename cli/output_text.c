@@ -52,7 +52,7 @@ static void note(GString *notes, const char *format, ...)
     va_end(ap);
 }
 
-static const char *most_common_software(const Heddle__Status *s)
+static const char *lead_software(const Heddle__Status *s)
 {
     const Heddle__Member *lead = report_lead(s);
     return lead != NULL ? lead->software : "";
@@ -66,8 +66,7 @@ static char *shard_notes(const Heddle__Status *s, const Heddle__Member *m,
         note(notes, "lead");
     if (m->standby)
         note(notes, "standby");
-    if (*m->software && *most_common_software(s) &&
-        strcmp(m->software, most_common_software(s)) != 0)
+    if (*m->software && *lead_software(s) && strcmp(m->software, lead_software(s)) != 0)
         note(notes, "version differs from the lead's");
     if (h != NULL && h->frozen)
         note(notes, "FROZEN: sends no Sets");

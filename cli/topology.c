@@ -15,8 +15,9 @@ static uint64_t big_endian(const uint8_t *bytes, unsigned count)
     return value;
 }
 
-/* LinkSpeedExtActive where the port has one, else LinkSpeedActive: bit n stands for the n-th. */
-static uint8_t speed_of(const uint8_t portinfo[64])
+/* LinkSpeedExtActive where the node has one, else LinkSpeedActive: bit n stands for the n-th. A
+ * switch tells what it is capable of at port 0 only: capable is the PortInfo that has the mask. */
+static uint8_t speed_of(const uint8_t portinfo[64], const uint8_t capable[64])
 {
     static const uint8_t basic[] = {FABRIC_SPEED_UNKNOWN, FABRIC_SDR, FABRIC_DDR,
                                     FABRIC_SPEED_UNKNOWN, FABRIC_QDR};
@@ -25,16 +26,16 @@ static uint8_t speed_of(const uint8_t portinfo[64])
         FABRIC_SPEED_UNKNOWN, FABRIC_HDR,           FABRIC_SPEED_UNKNOWN,
         FABRIC_SPEED_UNKNOWN, FABRIC_SPEED_UNKNOWN, FABRIC_NDR};
     unsigned ext = portinfo[62] >> 4, speed = portinfo[35] >> 4;
-    bool has_ext = big_endian(portinfo + 20, 4) & CAPABILITY_EXTENDED_SPEEDS;
+    bool has_ext = big_endian(capable + 20, 4) & CAPABILITY_EXTENDED_SPEEDS;
     if (has_ext && ext > 0 && ext < G_N_ELEMENTS(extended))
         return extended[ext];
     return speed < G_N_ELEMENTS(basic) ? basic[speed] : FABRIC_SPEED_UNKNOWN;
 }
 
-static void set_rate(struct fabric_port *p, const uint8_t portinfo[64])
+static void set_rate(struct fabric_port *p, const uint8_t portinfo[64], const uint8_t capable[64])
 {
     p->width = portinfo[31]; /* LinkWidthActive */
-    p->speed = speed_of(portinfo);
+    p->speed = speed_of(portinfo, capable);
 }
 
 /* NodeInfo, IBA 14.2.5.3. */
@@ -60,7 +61,7 @@ static void add_switch(struct fabric *f, const struct view_switch *sw)
         if (port_guid != 0)
             n->ports[p].guid = port_guid;
         if (p > 0 && sw->ports[p].have_info)
-            set_rate(&n->ports[p], sw->ports[p].portinfo);
+            set_rate(&n->ports[p], sw->ports[p].portinfo, sw->ports[0].portinfo);
     }
 }
 
@@ -79,7 +80,7 @@ static void add_end_port(struct fabric *f, const struct view_end_port *e)
     n->ports[e->num].guid = e->port_guid;
     n->ports[e->num].lid = e->lid;
     n->ports[e->num].lmc = e->lmc;
-    set_rate(&n->ports[e->num], e->portinfo);
+    set_rate(&n->ports[e->num], e->portinfo, e->portinfo);
 }
 
 static bool linked(const struct view_port *p)
@@ -87,15 +88,28 @@ static bool linked(const struct view_port *p)
     return p->have_info && nodes_portinfo_physical(p->portinfo) == PHYSICAL_LINK_UP;
 }
 
-/* fabric_connect refuses what is not there and what is taken, so that a view in motion is cut to
- * what fits. */
-static void add_cables(struct fabric *f, const struct view_switch *sw)
+/* Whether the record of the other end speaks against this cable. */
+static bool denied(const struct view *v, const struct view_switch *sw, unsigned num)
+{
+    const struct view_port *port = &sw->ports[num];
+    const struct view_switch *peer = view_switch(v, port->peer_guid);
+    const struct view_end_port *end = view_end_port(v, port->peer_guid, port->peer_port);
+    if (end != NULL)
+        return end->switch_guid != sw->guid || end->switch_port != num;
+    if (peer == NULL || port->peer_port > peer->nports)
+        return peer != NULL;
+    const struct view_port *back = &peer->ports[port->peer_port];
+    return back->peer_guid != 0 && (back->peer_guid != sw->guid || back->peer_port != num);
+}
+
+/* fabric_connect refuses what is not there and what is taken. */
+static void add_cables(struct fabric *f, const struct view *v, const struct view_switch *sw)
 {
     uint32_t from = fabric_find(f, sw->guid);
     for (unsigned p = 1; from != FABRIC_NONE && p <= sw->nports; p++) {
         const struct view_port *port = &sw->ports[p];
         uint32_t to = port->peer_guid != 0 ? fabric_find(f, port->peer_guid) : FABRIC_NONE;
-        if (to != FABRIC_NONE && linked(port))
+        if (to != FABRIC_NONE && linked(port) && !denied(v, sw, p))
             fabric_connect(f, from, p, to, port->peer_port);
     }
 }
@@ -116,6 +130,6 @@ struct fabric *topology_of_view(const struct view *v)
             add_end_port(f, e);
     }
     for (guint i = 0; i < switches->len; i++)
-        add_cables(f, g_ptr_array_index(switches, i));
+        add_cables(f, v, g_ptr_array_index(switches, i));
     return f;
 }
