@@ -321,6 +321,8 @@ static void on_swapped(struct coord_core *c, const struct coord_event *e)
     c->writing = NULL;
     c->lids_writing = false;
     c->revision = c->durable->revision = c->work->revision = e->revision;
+    if (c->hints_writing)
+        c->hints_revision = c->revision;
     publish_takeovers(c);
     coord_members_publish(c, previous, c->hints_writing);
     c->hints_writing = false;

@@ -111,7 +111,7 @@ void coord_detector_heartbeat(struct coord_core *c, struct coord_peer *p, const 
     const Heddle__Member *durable = assignment_member(c->durable, p->name);
     if (h->assignment_revision < c->revision && !p->want_welcome && durable &&
         durable->boot_id == e->boot_id && c->now_ms >= p->next_catch_up_ms)
-        coord_members_send_assignment(c, p, false);
+        coord_members_send_assignment(c, p, h->assignment_revision < c->hints_revision);
 }
 
 /* -- suspicion ----------------------------------------------------------------------------- */

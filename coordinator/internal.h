@@ -92,7 +92,8 @@ struct coord_core {
     GHashTable *switch_domain; /* uint64_t *switch GUID -> domain id + 1; of work */
     GHashTable *domain_runs;   /* id -> struct coord_domain_run */
     bool graph_complete, hints_due, hints_writing;
-    uint32_t unassigned; /* switches reported that no domain takes */
+    uint64_t hints_revision; /* whoever knows an older assignment lacks the hints */
+    uint32_t unassigned;     /* switches reported that no domain takes */
     uint64_t first_topology_ms, first_join_ms;
 
     GPtrArray *takeovers_open;  /* Heddle__TakeoverRecord: decided, not durable */

@@ -244,6 +244,23 @@ static bool grant_is_new(const Heddle__Assignment *previous, const Heddle__Domai
            strcmp(old->owner, d->owner) != 0;
 }
 
+static bool live_in(const Heddle__Assignment *a, const char *name)
+{
+    const Heddle__Member *m = a ? assignment_member(a, name) : NULL;
+    return m && m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE;
+}
+
+/* Live members, and who has just lost that state: should it run after all, it learns that its
+ * domains are gone. A suspect is told when it is heard again: a message from us would let it think
+ * that it has contact, while it counts for isolated once the grace is over. */
+static bool must_be_told(const struct coord_core *c, const Heddle__Assignment *previous,
+                         const struct coord_peer *p)
+{
+    if (live_in(c->durable, p->name))
+        return !p->want_welcome && p->suspect_since_ms == 0;
+    return live_in(previous, p->name);
+}
+
 /* A WELCOME comes before the first grant, since it brings the key that grants are checked with;
  * grants come before the assignment that names their owners. */
 void coord_members_publish(struct coord_core *c, const Heddle__Assignment *previous,
@@ -267,8 +284,7 @@ void coord_members_publish(struct coord_core *c, const Heddle__Assignment *previ
         return;
     for (guint i = 0; i < c->peers->len; i++) {
         struct coord_peer *p = g_ptr_array_index(c->peers, i);
-        const Heddle__Member *m = assignment_member(c->durable, p->name);
-        if (!welcomed[i] && m && m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE && !p->want_welcome)
+        if (!welcomed[i] && must_be_told(c, previous, p))
             coord_members_send_assignment(c, p, with_hints);
     }
 }
