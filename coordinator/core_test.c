@@ -187,7 +187,6 @@ static void grants_are_repeated_until_confirmed(void **state)
 static void a_restarted_coordinator_changes_nothing(void **state)
 {
     struct rig *r = running(3);
-    g_autofree Heddle__Assignment *before = NULL;
     unsigned swaps = r->swaps, grants = rig_shard(r, 1)->grant_messages;
     uint64_t epoch = rig_domain(r, 2)->epoch;
     rig_restart(r);

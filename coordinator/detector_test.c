@@ -267,6 +267,25 @@ static void after_a_stall_nothing_is_decided(void **state)
     rig_free(r);
 }
 
+/* It would take any message of ours for contact and go on writing. */
+static void a_suspect_hears_nothing_until_it_is_deposed(void **state)
+{
+    struct rig *r = running(6);
+    rig_shard(r, 2)->mute = true;
+    rig_run(r, 300);
+    unsigned told = rig_shard(r, 2)->assignments;
+    rig_shard(r, 3)->running = false;
+    rig_shard(r, 3)->verdict = HEDDLE__PROBE_VERDICT__VERDICT_DEAD;
+    rig_run(r, 500);
+    assert_int_equal(rig_owned(r, 3), 0);
+    assert_int_equal(rig_shard(r, 2)->assignments, told);
+    rig_run(r, 2000);
+    assert_int_equal(rig_state(r, 2), HEDDLE__MEMBER_STATE__MEMBER_ISOLATED);
+    assert_int_equal(rig_shard(r, 2)->assignments, told + 1);
+    assert_true(rig_shard(r, 2)->told->revision == coord_core_assignment(r->core)->revision);
+    rig_free(r);
+}
+
 static void old_probe_results_say_nothing(void **state)
 {
     struct rig *r = running(3);
@@ -298,6 +317,7 @@ int main(void)
         cmocka_unit_test(all_silent_at_once_moves_nothing),
         cmocka_unit_test(the_last_shard_keeps_its_domains),
         cmocka_unit_test(after_a_stall_nothing_is_decided),
+        cmocka_unit_test(a_suspect_hears_nothing_until_it_is_deposed),
         cmocka_unit_test(old_probe_results_say_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,7 +341,7 @@ static void answer_probes(struct rig *r, struct rig_shard *s)
         p.suspect = q.suspect;
         p.boot_id = q.boot_id;
         p.verdict = find_shard(r, q.suspect)->verdict;
-        if (s->running && !s->cut && p.verdict != HEDDLE__PROBE_VERDICT__VERDICT_NONE)
+        if (s->running && !s->cut && !s->mute && p.verdict != HEDDLE__PROBE_VERDICT__VERDICT_NONE)
             send_as(r, s, HEDDLE__MESSAGE_TYPE__MSG_PROBE_RESULT, &p.base);
     }
 }
@@ -368,7 +368,7 @@ void rig_run(struct rig *r, uint64_t ms)
         for (unsigned i = 0; i < r->shard_count; i++) {
             struct rig_shard *s = &r->shards[i];
             answer_probes(r, s);
-            if (beat && s->running && !s->cut)
+            if (beat && s->running && !s->cut && !s->mute)
                 speak(r, i + 1);
         }
         if (r->now >= coord_core_deadline(r->core)) {

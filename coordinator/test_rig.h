@@ -20,6 +20,7 @@ struct rig_shard {
     uint32_t lid, priority, leaf_port;
     bool standby;
     bool running; /* heartbeats and answers probes */
+    bool mute;    /* hears us, but nothing of it reaches us */
     bool cut;     /* alive, but its messages and ours are lost */
     uint8_t public_key[32], secret_key[32];
     Heddle__ProbeVerdict verdict; /* that others see */
