@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whole clusters over ibsim: coordinator and shards as they are shipped, run by `heddle lab`."""
+import json
 import os
 import random
 import shutil
@@ -121,6 +122,12 @@ class Cluster:
         pairs = self.scan().random_pairs(count, random.Random(seed))
         failed = self.run('sh', '-c', TRACE_SCRIPT, 'trace', *pairs).split()
         assert failed == []
+
+    def domains(self):
+        """name -> (owner, epoch), as heddle tells it."""
+        done = self.heddle('domain', 'list', '--json')
+        assert done.returncode == 0, done.stderr
+        return {d['name']: (d['owner'], d['epoch']) for d in json.loads(done.stdout)}
 
     def records(self):
         return self.run('saquery', '-N').count('NodeRecord dump')

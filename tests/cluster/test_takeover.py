@@ -16,8 +16,14 @@ def cluster(make_cluster):
 @pytest.mark.parametrize('victim', ['shard-1', 'shard-2', 'shard-3'])
 def test_a_killed_shard_is_replaced(cluster, victim):
     cluster.converge()
+    before = cluster.domains()
     takeover = cluster.kill_and_judge(victim)
     assert takeover.problems == [], cluster.logs()
+    for name, (owner, epoch) in cluster.domains().items():
+        if before[name][0] == victim:
+            assert owner not in (victim, None) and epoch == before[name][1] + 1
+        else:
+            assert (owner, epoch) == before[name]
     print(f'{victim}: {len(takeover.taken)} ports in {takeover.ms:.0f} ms')
     cluster.converge()
     cluster.trace(20)
