@@ -169,6 +169,24 @@ static bool all_assigned(struct world *w, FILE *report)
     return good;
 }
 
+/* For the report only: who owns what and whether it writes. */
+static void say_owners(struct world *w, const Heddle__Assignment *a, FILE *report)
+{
+    for (size_t i = 0; report != NULL && i < a->n_domains; i++) {
+        const Heddle__Domain *d = a->domains[i];
+        for (int j = 1; j <= w->shards; j++) {
+            const struct process *p = &w->process[j];
+            if (p->shard == NULL || strcmp(p->name, d->owner) != 0)
+                continue;
+            const struct view_domain *v = view_domain(shard_core_view(p->shard), d->id);
+            fprintf(report, "  domain %u: epoch %lu of %s%s, phase %d, intent %d, programmed %d\n",
+                    d->id, d->epoch, p->name, shard_core_frozen(p->shard) ? " (frozen)" : "",
+                    v != NULL ? (int)v->phase : -1, v != NULL && v->has_intent,
+                    v != NULL && v->has_programmed);
+        }
+    }
+}
+
 bool world_converged(struct world *w, FILE *report)
 {
     const Heddle__Assignment *a = w->ledger.assignment;
@@ -177,6 +195,7 @@ bool world_converged(struct world *w, FILE *report)
             fprintf(report, "  there are no domains\n");
         return false;
     }
+    say_owners(w, a, report);
     bool good = all_assigned(w, report);
     for (size_t i = 0; i < a->n_domains; i++) {
         good &= owner_acts(w, a->domains[i], report);
