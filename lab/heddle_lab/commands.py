@@ -7,7 +7,7 @@ import subprocess
 from heddle_lab import build, daemons, ibsim, procs, up
 from heddle_lab.errors import LabError, Refused
 from heddle_lab.net import read_net
-from heddle_lab.state import Lab
+from heddle_lab.state import FILE, Lab
 
 KILL_WAIT_S = 5
 STATUS_TIMEOUT_S = 30
@@ -177,8 +177,18 @@ def status(options):
         raise LabError(f'heddle status did not end within {STATUS_TIMEOUT_S} s') from None
 
 
+def _end_forgotten(lab):
+    """A lab whose directory was removed under it. True if there was one."""
+    forgotten = procs.stragglers(lab.dir, procs.LAB_AT)
+    procs.stop(forgotten, up.STOP_GRACE_S)
+    return bool(forgotten)
+
+
 def down(options):
-    lab = Lab(options.dir).load()
+    lab = Lab(options.dir)
+    if not os.path.exists(lab.path(FILE)) and _end_forgotten(lab):
+        return 0
+    lab.load()
     with lab.locked():
         lab.load()
         up.end_all(lab)

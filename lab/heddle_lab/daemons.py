@@ -31,6 +31,7 @@ def environment(lab, host=None, mad_log=None):
     for name in ('LD_PRELOAD', 'SIM_HOST', 'IBSIM_SERVER_NAME', 'HEDDLE_MAD_LOG', 'HEDDLE_CONFIG'):
         env.pop(name, None)
     env[procs.LAB_ID] = lab.data['id']
+    env[procs.LAB_AT] = lab.dir
     env['IBSIM_SOCKNAME'] = lab.data['sockname']
     if host is not None:
         env['SIM_HOST'] = host

@@ -2,7 +2,8 @@
 """Processes: known by pid and start time, so that a recycled pid is never hit.
 
 Everything that a lab starts carries HEDDLE_LAB=<id> in its environment; `stragglers` finds by it
-whatever a daemon or a command left behind.
+whatever a daemon or a command left behind. HEDDLE_LAB_AT=<directory> finds labs whose directory,
+and with it their state.json, was removed under them.
 """
 import os
 import select
@@ -13,6 +14,7 @@ import time
 from heddle_lab.errors import LabError
 
 LAB_ID = 'HEDDLE_LAB'
+LAB_AT = 'HEDDLE_LAB_AT'
 
 
 def _stat(pid):
@@ -124,9 +126,9 @@ def _ancestors():
     return pids
 
 
-def stragglers(lab_id):
-    """Identities of all processes that carry this lab's id, but for our own line."""
-    mark = f'{LAB_ID}={lab_id}'.encode()
+def stragglers(value, name=LAB_ID):
+    """Identities of all processes with NAME=VALUE in their environment, but for our own line."""
+    mark = os.fsencode(f'{name}={value}')
     mine = _ancestors()
     found = []
     for entry in os.listdir('/proc'):

@@ -28,6 +28,9 @@ def _on_signal(signum, _frame):
 def _claim(directory):
     """An empty directory, or that of a lab that is down, whose remains are removed."""
     lab = Lab(directory)
+    if not os.path.exists(lab.path(FILE)) and procs.stragglers(lab.dir, procs.LAB_AT):
+        raise Refused(f'a lab is running in {lab.dir}, though its directory was removed; end it '
+                      f'with: heddle lab down --dir {lab.dir}')
     if os.path.isdir(lab.dir) and os.listdir(lab.dir):
         if not os.path.exists(lab.path(FILE)):
             raise Refused(f'{lab.dir} is not empty and no lab; give another --dir')

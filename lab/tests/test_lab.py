@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from conftest import Runner
+from heddle_lab import procs
 
 
 def scan(lab, *options):
@@ -54,6 +55,18 @@ def test_a_directory_of_somebody_else_is_refused(lab, tree):
     done = lab('up', tree)
     assert done.returncode == 2 and 'is not empty and no lab' in done.stderr
     assert os.listdir(lab.dir) == ['letter']
+
+
+def test_a_lab_without_its_directory_is_not_forgotten(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    lab_id = lab.state().data['id']
+    shutil.rmtree(lab.dir)
+    done = lab('up', tree, '--shards', '1')
+    assert done.returncode == 2 and 'its directory was removed' in done.stderr
+    lab.ok('down')
+    assert procs.stragglers(lab_id) == []
+    assert lab('down').returncode == 2
+    lab.ok('up', tree, '--shards', '1')
 
 
 def test_wrong_input_is_one_line(lab, tree):
