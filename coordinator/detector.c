@@ -107,7 +107,8 @@ void coord_detector_heartbeat(struct coord_core *c, struct coord_peer *p, const 
     p->last = record_copy(h);
     take_leaf(c, m, h);
     take_reports(c, p, h);
-    coord_send(c, p->name, HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT_ACK, NULL, 0, 0, c->revision);
+    /* It names the heartbeat: one read after a stall of the shard says how old it is. */
+    coord_send(c, p->name, HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT_ACK, NULL, 0, e->seq, c->revision);
     const Heddle__Member *durable = assignment_member(c->durable, p->name);
     if (h->assignment_revision < c->revision && !p->want_welcome && durable &&
         durable->boot_id == e->boot_id && c->now_ms >= p->next_catch_up_ms)

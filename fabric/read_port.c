@@ -198,7 +198,7 @@ void reader_alias_line(struct reader *r, const char *p)
 {
     const char *name;
     size_t len;
-    uint8_t port;
+    uint8_t port = 0;
     if (r->skip_ports || !own_port(r, &p, &port))
         return;
     p = lex_blanks(p);

@@ -25,6 +25,8 @@
 struct contact {
     uint64_t next_hello_ms, next_heartbeat_ms;
     uint64_t last_heard_ms; /* of any coordinator */
+    uint64_t heartbeat_seq; /* of the last one sent; an acknowledgement names it */
+    uint64_t confirm_seq;   /* Sets wait for the acknowledgement of this one */
     GHashTable *up;         /* names of coordinators with a session */
     bool refused_said;
 };
@@ -51,6 +53,19 @@ bool contact_is_coordinator(const struct shard_core *c, const char *peer)
             return true;
     }
     return false;
+}
+
+void contact_unsure(struct shard_core *c)
+{
+    c->unsure = true;
+    c->contact->confirm_seq = c->contact->heartbeat_seq + 1;
+}
+
+/* Acknowledgements that were sent before a stall may be read after it: the number tells. */
+static void acknowledged(struct shard_core *c, const struct envelope *m)
+{
+    if (m->epoch >= c->contact->confirm_seq && m->seq <= c->assignment->revision)
+        c->unsure = false;
 }
 
 bool contact_fresh(const struct shard_core *c)
@@ -141,9 +156,11 @@ static Heddle__Heartbeat *heartbeat(struct shard_core *c)
 
 static void send_heartbeats(struct shard_core *c)
 {
+    uint64_t seq = ++c->contact->heartbeat_seq;
     for (guint i = 0; i < c->cfg.coordinators->len; i++)
         core_send(c, SHARD_CONTROL, g_ptr_array_index(c->cfg.coordinators, i),
-                  HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, 0, 0, 0, (ProtobufCMessage *)heartbeat(c));
+                  HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, 0, 0, seq,
+                  (ProtobufCMessage *)heartbeat(c));
     c->max_stall_ms = 0;
 }
 
@@ -325,7 +342,6 @@ void contact_message(struct shard_core *c, const char *peer, const struct envelo
     }
     c->contact->last_heard_ms = c->now_ms;
     c->contact->refused_said = false;
-    c->stalled = false;
     switch (m->type) {
     case HEDDLE__MESSAGE_TYPE__MSG_WELCOME:
         welcome(c, (const Heddle__Welcome *)m->body);
@@ -336,6 +352,10 @@ void contact_message(struct shard_core *c, const char *peer, const struct envelo
         break;
     case HEDDLE__MESSAGE_TYPE__MSG_GRANT:
         granted(c, (const Heddle__SignedGrant *)m->body);
+        break;
+    case HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT_ACK:
+        if (c->assignment)
+            acknowledged(c, m);
         break;
     case HEDDLE__MESSAGE_TYPE__MSG_PROBE:
         if (c->assignment)

@@ -19,6 +19,9 @@ void contact_message(struct shard_core *c, const char *peer, const struct envelo
 /* A coordinator was heard recently enough for Sets to be sent (isolation ends them before the
  * grace does). */
 bool contact_fresh(const struct shard_core *c);
+/* No Set until a coordinator has answered a heartbeat that is sent from now on, knowing of no
+ * later assignment than this shard. */
+void contact_unsure(struct shard_core *c);
 void contact_rejoin(struct shard_core *c); /* the local port is back: say hello again */
 void contact_pump(struct shard_core *c);
 uint64_t contact_deadline(const struct shard_core *c);

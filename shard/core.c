@@ -127,7 +127,7 @@ struct owned_domain *core_owned_switch(const struct shard_core *c, uint64_t swit
 
 bool core_may_set(const struct shard_core *c)
 {
-    return c->assignment && !c->stalled && !c->foreign_sm && !c->stepped_down && !c->port_dead &&
+    return c->assignment && !c->unsure && !c->foreign_sm && !c->stepped_down && !c->port_dead &&
            contact_fresh(c);
 }
 
@@ -286,6 +286,11 @@ static void on_acked(void *user, uint32_t domain)
     tables_state_changed(user);
 }
 
+static void on_superseded(void *user, uint32_t domain, uint64_t epoch)
+{
+    domain_lost(user, domain);
+}
+
 static void on_suffix_done(void *user, uint32_t domain)
 {
     domain_suffix_done(user, domain);
@@ -321,6 +326,7 @@ struct shard_core *shard_core_create(const struct shard_core_config *config)
                                        .grant_ok = on_grant,
                                        .acked = on_acked,
                                        .suffix_done = on_suffix_done,
+                                       .superseded = on_superseded,
                                        .log = replication_log};
     c->repl = replication_create(c->view, &cb, c->cfg.name);
     core_smpq_limits(c, 0, 0, 0, 3);
@@ -499,7 +505,7 @@ static void dispatch(struct shard_core *c, const struct shard_event *e)
         break;
     case SHARD_EV_STALLED:
         /* No Set until a coordinator has spoken after the stall: domains may have moved. */
-        c->stalled = true;
+        contact_unsure(c);
         c->max_stall_ms = MAX(c->max_stall_ms, e->stall_ms);
         break;
     case SHARD_EV_START:
@@ -508,8 +514,21 @@ static void dispatch(struct shard_core *c, const struct shard_event *e)
     }
 }
 
+/* Sets that wait in the queue when they may no longer be sent are given up: who wanted them looks
+ * again when they are allowed. */
+static void freeze_or_thaw(struct shard_core *c)
+{
+    if (!contact_fresh(c))
+        contact_unsure(c);
+    bool may = core_may_set(c);
+    if (c->could_set && !may)
+        smpq_cancel_sets(c->smpq, 0);
+    c->could_set = may;
+}
+
 static void pump(struct shard_core *c)
 {
+    freeze_or_thaw(c);
     own_port_pump(c);
     contact_pump(c);
     probes_pump(c);

@@ -72,7 +72,9 @@ struct shard_core {
     uint32_t act_count;
     uint32_t loop_turn;
     uint32_t max_stall_ms;
-    bool stalled; /* Sets wait until the coordinator answered after a stall */
+    bool unsure;  /* Sets wait until a coordinator has confirmed the grants: after a stall, a loss
+                     of contact, a dead port */
+    bool could_set; /* as of the last pump: Sets may be waiting in the queue */
     bool foreign_sm;
     uint64_t foreign_sm_guid;
     unsigned foreign_asked; /* SMs that were asked who they are and have not answered yet */
@@ -111,6 +113,10 @@ struct owned_domain *core_owned(const struct shard_core *c, uint32_t domain); /*
 struct owned_domain *core_owned_switch(const struct shard_core *c, uint64_t switch_guid);
 /* Whether Sets may be sent now: welcomed, contact, no foreign master, not stepped down. */
 bool core_may_set(const struct shard_core *c);
+static inline uint32_t core_set_group(const struct owned_domain *d)
+{
+    return d->id + 1; /* of smpq: the Sets of one domain */
+}
 bool core_is_lead(const struct shard_core *c);
 /* The LID of this shard's own port, as assigned; 0 = not known. */
 uint16_t core_own_lid(const struct shard_core *c);

@@ -94,10 +94,12 @@ void domain_lost(struct shard_core *c, uint32_t domain)
     if (!d)
         return;
     core_log(c, HL_NOTICE, "domain_lost", "domain=%u epoch=%" PRIu64, domain, d->epoch);
+    uint32_t group = core_set_group(d);
     tables_forget_domain(c, domain);
     setup_forget_domain(c, domain);
     replication_disown(c->repl, domain);
     g_hash_table_remove(c->owned, GUINT_TO_POINTER(domain));
+    smpq_cancel_sets(c->smpq, group);
 }
 
 /* A domain without a record of its state in the view begins at nothing. */

@@ -18,6 +18,7 @@
 #define PUMP_INTERVAL_MS 2u      /* many readings end at once: look again once for all */
 #define REPORT_INTERVAL_MS 1000u
 #define REREAD_INTERVAL_MS 50u   /* a flapping link is read at most this often, then .. */
+#define LOST_MS 200u
 #define REREAD_MAX_MS 5000u      /* .. ever more slowly */
 
 struct progress { /* of one switch */
@@ -26,6 +27,7 @@ struct progress { /* of one switch */
     unsigned attempts;
     uint64_t next_ms;
     uint64_t last_read_ms;
+    uint64_t lost_since_ms; /* no route to it since then; 0 = there is one */
     uint32_t interval_ms; /* least time between readings, for those that flap */
 };
 
@@ -275,6 +277,42 @@ static bool consider(struct shard_core *c, uint64_t guid, bool scan_wanted)
     return true;
 }
 
+/* Switches of ours that no route leads to any more are unreachable after a moment, in which news
+ * of other ways may come; when one returns it is read again. */
+static void look_for_lost(struct shard_core *c)
+{
+    const GPtrArray *all = view_switches(c->view);
+    GArray *lost = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    for (guint i = 0; i < all->len; i++) {
+        const struct view_switch *s = g_ptr_array_index(all, i);
+        struct owned_domain *d = core_owned_switch(c, s->guid);
+        if (!d || d->step < OWNED_SETUP)
+            continue;
+        struct progress *p = progress_of(c, s->guid);
+        struct dr_path path;
+        if (paths_to_switch(c, s->guid, &path)) {
+            p->lost_since_ms = 0;
+            if (!s->reachable && !p->again)
+                explore_reread(c, s->guid);
+        } else if (s->reachable) {
+            if (!p->lost_since_ms)
+                p->lost_since_ms = c->now_ms;
+            if (c->now_ms >= p->lost_since_ms + LOST_MS)
+                g_array_append_val(lost, s->guid);
+            else
+                c->explore->next_retry_ms =
+                    MIN(c->explore->next_retry_ms, p->lost_since_ms + LOST_MS);
+        }
+    }
+    for (guint i = 0; i < lost->len; i++) {
+        uint64_t guid = g_array_index(lost, uint64_t, i);
+        core_log(c, HL_WARNING, "switch_lost", "guid=0x%016" PRIx64 " reason=\"no route to it\"",
+                 guid);
+        domain_switch_unreachable(c, guid);
+    }
+    g_array_unref(lost);
+}
+
 static int by_guid(gconstpointer a, gconstpointer b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -381,6 +419,7 @@ void explore_pump(struct shard_core *c)
         if (consider(c, guid, lead || missing))
             quiet = false;
     }
+    look_for_lost(c);
     report_if_due(c, quiet);
     domain_explored_check(c);
     if (missing)

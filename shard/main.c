@@ -43,6 +43,7 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
                                             {"version", no_argument, NULL, OPT_VERSION},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
+    opterr = 0; /* one line of our own */
     for (int o; (o = getopt_long(argc, argv, "c:h", options, NULL)) != -1;) {
         switch (o) {
         case 'c':
@@ -61,7 +62,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *a)
             fputs(usage, stdout);
             return EXIT_SUCCESS;
         default:
-            fputs("heddle-shard: see heddle-shard --help\n", stderr);
+            fprintf(stderr,
+                    "heddle-shard: option \"%s\" is unknown or lacks its value; see "
+                    "heddle-shard --help\n",
+                    argv[optind - 1]);
             return EXIT_USAGE;
         }
     }

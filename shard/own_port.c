@@ -27,6 +27,7 @@ static void port_state_seen(struct shard_core *c)
     c->port_dead = dead;
     core_log(c, dead ? HL_ERROR : HL_NOTICE, dead ? "local_port_down" : "local_port_up",
              "port_guid=0x%016" PRIx64, c->own.port_guid);
+    contact_unsure(c);
     if (!dead)
         contact_rejoin(c);
 }

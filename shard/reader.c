@@ -180,7 +180,9 @@ static void got_peer(struct shard_core *c, struct reading *r, uint64_t id, unsig
     p->end->present = true;
     memcpy(p->end->nodeinfo, data, sizeof p->end->nodeinfo);
     ask(c, r, id, ASK_PEER_DESC, port, SMP_NODE_DESCRIPTION, 0);
-    ask(c, r, id, ASK_PEER_PORT, port, SMP_PORT_INFO, num);
+    /* Where the switch knows extended speeds its hosts mostly do: one question less. */
+    ask(c, r, id, ASK_PEER_PORT, port, SMP_PORT_INFO,
+        reader_portinfo_modifier(r->ports[0].port.portinfo, num));
 }
 
 static void got_peer_port(struct shard_core *c, struct reading *r, uint64_t id, unsigned port,
@@ -193,7 +195,8 @@ static void got_peer_port(struct shard_core *c, struct reading *r, uint64_t id, 
         ask(c, r, id, ASK_PEER_PORT, port, SMP_PORT_INFO, wanted);
 }
 
-static void got_nothing(struct reading *r, enum ask what, unsigned port, int error)
+static void got_nothing(struct shard_core *c, struct reading *r, uint64_t id, enum ask what,
+                        unsigned port, const struct smp_request *request, int error)
 {
     switch (what) {
     case ASK_NODE:
@@ -208,6 +211,10 @@ static void got_nothing(struct reading *r, enum ask what, unsigned port, int err
         r->ports[port].mute = true;
         break;
     case ASK_PEER_PORT:
+        if (request->modifier & MODIFIER_EXTENDED_SPEEDS && error == EPROTO) {
+            ask(c, r, id, ASK_PEER_PORT, port, SMP_PORT_INFO, r->ports[port].end->num);
+            break;
+        }
         /* The node answered NodeInfo and then fell silent: not known well enough to be used. */
         if (mad_get_field(r->ports[port].end->portinfo, 0, IB_PORT_STATE_F) == 0) {
             g_clear_pointer(&r->ports[port].end, g_free);
@@ -263,7 +270,7 @@ static void answered(void *user, uint64_t tag, const struct smp_request *request
     if (error == 0)
         got_answer(c, r, id, what, port, request, smp_data_const(mad));
     else
-        got_nothing(r, what, port, error);
+        got_nothing(c, r, id, what, port, request, error);
     if (r->pending == 0)
         reading_finish(c, r, id);
 }

@@ -212,7 +212,7 @@ static void new_session(struct replication *r, struct repl_peer *p, uint64_t boo
 static void came_up(struct replication *r, struct repl_peer *p)
 {
     bool was_up = p->up;
-    p->up = true;
+    p->up = p->was_up = true;
     repl_hello(r, p);
     if (!was_up)
         repl_collect_peer_up(r, p);

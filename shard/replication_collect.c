@@ -75,7 +75,7 @@ void repl_collect_start(struct replication *r, struct stream *s)
     g_hash_table_remove_all(s->answers);
     for (guint i = 0; i < r->peers->len; i++) {
         struct repl_peer *p = g_ptr_array_index(r->peers, i);
-        if (p->live)
+        if (p->live && (p->up || !p->was_up))
             ask(r, s, p);
     }
     if (g_hash_table_size(s->answers) == 0)

@@ -65,6 +65,7 @@ struct repl_peer {
     uint64_t boot_id; /* as its messages say, 0 = not heard */
     bool live;        /* by the assignment */
     bool up;
+    bool was_up; /* once: one that is not up now has gone, and is not waited for */
     bool hello_sent;
     uint64_t hello_at_ms;
     GHashTable *domains; /* id -> struct peer_domain */

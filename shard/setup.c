@@ -167,8 +167,9 @@ static uint8_t *record_of(struct shard_core *c, uint64_t guid, unsigned num, uin
     return (*end)->portinfo;
 }
 
-static void set_answered(void *user, uint64_t num, const struct smp_request *r, int error,
-                         const uint8_t *mad)
+/* The port as it is after a Set that was refused or not answered. */
+static void port_read(void *user, uint64_t num, const struct smp_request *r, int error,
+                      const uint8_t *mad)
 {
     struct shard_core *c = user;
     struct port_job *j = job_of(c->setup, r->target, (unsigned)num);
@@ -180,6 +181,55 @@ static void set_answered(void *user, uint64_t num, const struct smp_request *r, 
         return;
     setup_wake_switch(c, switch_guid);
     if (error) {
+        explore_reread(c, switch_guid);
+        return;
+    }
+    uint16_t lid = end ? end->lid : (uint16_t)mad_get_field(record, 0, IB_PORT_LID_F);
+    bool management = end || num == 0;
+    memcpy(record, smp_data_const(mad), SMP_DATA_BYTES);
+    j->confirmed = management && mad_get_field(record, 0, IB_PORT_LID_F) == lid &&
+                   mad_get_field(record, 0, IB_PORT_SMLID_F) == core_own_lid(c);
+    if (num == 0)
+        mad_set_field(record, 0, IB_PORT_LID_F, lid); /* as assigned, whatever it has now */
+    if (end)
+        domain_dirty_end_port(c, end);
+    else
+        domain_dirty_switch(c, switch_guid);
+}
+
+static void read_port(struct shard_core *c, const struct smp_request *set, unsigned num)
+{
+    struct smp_request r = {.method = MAD_GET,
+                            .attribute = SMP_PORT_INFO,
+                            .modifier = set->modifier,
+                            .target = set->target,
+                            .retries = -1,
+                            .done = port_read,
+                            .user = c,
+                            .tag = num};
+    const struct view_end_port *end = view_end_port(c->view, set->target, num);
+    bool way = end && !view_switch(c->view, set->target)
+                   ? core_address_end_port(c, end, &r)
+                   : core_address_switch(c, set->target, &r);
+    if (way && smpq_submit(c->smpq, &r, c->now_ms) == 0)
+        job_of(c->setup, set->target, num)->in_flight = true;
+}
+
+static void set_answered(void *user, uint64_t num, const struct smp_request *r, int error,
+                         const uint8_t *mad)
+{
+    struct shard_core *c = user;
+    struct port_job *j = job_of(c->setup, r->target, (unsigned)num);
+    j->in_flight = false;
+    uint64_t switch_guid;
+    struct view_end_port *end;
+    uint8_t *record = record_of(c, r->target, (unsigned)num, &switch_guid, &end);
+    if (!record)
+        return;
+    setup_wake_switch(c, switch_guid);
+    if (error == ECANCELED)
+        return;
+    if (error) {
         job_failed(c, j);
         if (error == ETIMEDOUT)
             core_unanswered(c, r);
@@ -187,7 +237,7 @@ static void set_answered(void *user, uint64_t num, const struct smp_request *r, 
                  "node_guid=0x%016" PRIx64 " port=%u reason=\"%s\"", r->target, (unsigned)num,
                  error == EPROTO ? "refused" : "no answer");
         /* What is there now is not known: read it, never repeat blindly. */
-        explore_reread(c, switch_guid);
+        read_port(c, r, (unsigned)num);
         return;
     }
     const uint8_t *answer = smp_data_const(mad);
@@ -223,9 +273,9 @@ static bool is_member_port(const struct shard_core *c, uint64_t node_guid, unsig
 }
 
 /* Sends what the port lacks. */
-static void set_port(struct shard_core *c, uint64_t guid, unsigned num, const uint8_t *current,
-                     const struct portinfo_wish *wish, const struct view_end_port *end,
-                     bool urgent)
+static void set_port(struct shard_core *c, const struct owned_domain *d, uint64_t guid,
+                     unsigned num, const uint8_t *current, const struct portinfo_wish *wish,
+                     const struct view_end_port *end)
 {
     struct port_job *j = job_of(c->setup, guid, num);
     if (j->in_flight)
@@ -246,7 +296,8 @@ static void set_port(struct shard_core *c, uint64_t guid, unsigned num, const ui
                             .modifier = reader_portinfo_modifier(current, num),
                             .target = guid,
                             .retries = 0,
-                            .urgent = urgent || is_member_port(c, guid, num),
+                            .group = core_set_group(d),
+                            .urgent = d->takeover || is_member_port(c, guid, num),
                             .done = set_answered,
                             .user = c,
                             .tag = num};
@@ -270,7 +321,7 @@ static void management_port(struct shard_core *c, const struct owned_domain *d,
     struct portinfo_wish w = {.role = PORT_MANAGEMENT,
                               .lid = view_switch_lid(s),
                               .sm_lid = core_own_lid(c)};
-    set_port(c, s->guid, 0, s->ports[0].portinfo, &w, NULL, d->takeover);
+    set_port(c, d, s->guid, 0, s->ports[0].portinfo, &w, NULL);
 }
 
 /* The next state of our end of a link, from both ends as they are. */
@@ -298,7 +349,7 @@ static void end_port(struct shard_core *c, const struct owned_domain *d,
                               .sm_lid = core_own_lid(c),
                               .peer = p->portinfo,
                               .state = next_state(c, s->guid, e->portinfo, p->portinfo)};
-    set_port(c, e->node_guid, e->num, e->portinfo, &w, e, d->takeover);
+    set_port(c, d, e->node_guid, e->num, e->portinfo, &w, e);
 }
 
 /* PortInfo of what is cabled to this port, or NULL while the view does not have it. */
@@ -316,7 +367,8 @@ static const uint8_t *peer_portinfo(const struct shard_core *c, const struct vie
     return e && e->present ? e->portinfo : NULL;
 }
 
-static void external_port(struct shard_core *c, const struct view_switch *s, unsigned num)
+static void external_port(struct shard_core *c, const struct owned_domain *d,
+                          const struct view_switch *s, unsigned num)
 {
     const struct view_port *p = &s->ports[num];
     if (!p->have_info || !p->peer_guid || !portinfo_link_up(p->portinfo))
@@ -326,7 +378,7 @@ static void external_port(struct shard_core *c, const struct view_switch *s, uns
     if (!w.peer)
         return;
     w.state = next_state(c, s->guid, p->portinfo, w.peer);
-    set_port(c, s->guid, num, p->portinfo, &w, NULL, false);
+    set_port(c, d, s->guid, num, p->portinfo, &w, NULL);
 }
 
 static int by_guid(gconstpointer a, gconstpointer b)
@@ -351,7 +403,7 @@ static void look_at(struct shard_core *c, uint64_t guid, enum setup_pass pass)
         if (e)
             end_port(c, d, s, e);
         else if (pass == PASS_EXTERNAL)
-            external_port(c, s, n);
+            external_port(c, d, s, n);
     }
 }
 

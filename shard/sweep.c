@@ -37,6 +37,8 @@ void sweep_destroy(struct sweep *s)
 
 static bool submit(struct shard_core *c, struct smp_request *r)
 {
+    const struct owned_domain *d = core_owned_switch(c, r->target);
+    r->group = d ? core_set_group(d) : 0;
     r->user = c;
     return smpq_submit(c->smpq, r, c->now_ms) == 0;
 }

@@ -37,7 +37,8 @@ void switch_table_forget(struct switch_table *t, bool adopt)
 {
     t->adopt = adopt;
     t->clean = false;
-    memset(t->blocks->data, BLOCK_UNKNOWN, t->blocks->len);
+    if (t->blocks->len)
+        memset(t->blocks->data, BLOCK_UNKNOWN, t->blocks->len);
 }
 
 static void grow(struct switch_table *t, size_t entries)
@@ -109,12 +110,16 @@ static void block_answered(void *user, uint64_t tag, const struct smp_request *r
 {
     struct shard_core *c = user;
     struct switch_table *t = tables_switch(c, r->target);
-    if (!t || error == ECANCELED)
+    if (!t)
         return;
     t->in_flight--;
     unsigned block = (unsigned)tag;
     if (block < t->blocks->len) {
-        if (error) {
+        if (error == ECANCELED) {
+            t->blocks->data[block] = BLOCK_UNKNOWN;
+            t->adopt = true;
+            t->clean = false;
+        } else if (error) {
             /* Whether a Set without an answer took effect is not known: read before writing. */
             t->blocks->data[block] = BLOCK_UNKNOWN;
             t->adopt = true;
@@ -134,13 +139,13 @@ static void top_answered(void *user, uint64_t tag, const struct smp_request *r, 
 {
     struct shard_core *c = user;
     struct switch_table *t = tables_switch(c, r->target);
-    if (!t || error == ECANCELED)
+    if (!t)
         return;
     t->in_flight--;
     t->top_in_flight = false;
-    if (error) {
+    if (error && error != ECANCELED) {
         failed(c, t, r, error);
-    } else {
+    } else if (!error) {
         t->failures = 0;
         memcpy(t->switchinfo, smp_data_const(mad), sizeof t->switchinfo);
         unsigned top = mad_get_field(t->switchinfo, 0, IB_SW_LINEAR_FDB_TOP_F);
@@ -155,6 +160,7 @@ static bool submit(struct shard_core *c, struct switch_table *t, struct smp_requ
 {
     r->target = t->guid;
     r->user = c;
+    r->group = t->domain + 1;
     r->retries = r->method == MAD_GET ? -1 : 0;
     if (!core_address_switch(c, t->guid, r) || smpq_submit(c->smpq, r, c->now_ms) != 0) {
         tables_retry_at(c, c->now_ms + RETRY_MS);

@@ -87,6 +87,7 @@ def shard(lab, cluster, name, endpoint, delta, bulk, log_level, extra):
         'coordinators': _coordinators(lab, endpoint),
         'delta_endpoint': delta,
         'bulk_endpoint': bulk,
+        'operators': [{'name': 'operator', 'public_key': lab.path('keys', 'operator.public')}],
         'log_level': log_level,
     }
     settings.update(extra)

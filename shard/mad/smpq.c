@@ -459,17 +459,38 @@ uint64_t smpq_deadline(const struct smpq *q)
     return q->out.length > 0 ? q->next_deadline_ms : UINT64_MAX;
 }
 
+static void cancel_entry(struct smpq *q, struct entry *e)
+{
+    if (e->in == &q->cancelled)
+        return;
+    entry_leave(q, e, &q->cancelled);
+    target_settle(q, e->target);
+}
+
+static void finish_cancelled(struct smpq *q)
+{
+    while (q->cancelled.head != NULL)
+        entry_finish(q, q->cancelled.head->data, ECANCELED, NULL);
+}
+
 void smpq_cancel(struct smpq *q, const void *user)
 {
     for (GList *l = q->all.head; l != NULL; l = l->next) {
         struct entry *e = l->data;
-        if ((user == NULL || e->r.user == user) && e->in != &q->cancelled) {
-            entry_leave(q, e, &q->cancelled);
-            target_settle(q, e->target);
-        }
+        if (user == NULL || e->r.user == user)
+            cancel_entry(q, e);
     }
-    while (q->cancelled.head != NULL)
-        entry_finish(q, q->cancelled.head->data, ECANCELED, NULL);
+    finish_cancelled(q);
+}
+
+void smpq_cancel_sets(struct smpq *q, uint32_t group)
+{
+    for (GList *l = q->all.head; l != NULL; l = l->next) {
+        struct entry *e = l->data;
+        if (e->r.method == MAD_SET && (group == 0 || e->r.group == group) && e->in != &q->out)
+            cancel_entry(q, e);
+    }
+    finish_cancelled(q);
 }
 
 uint32_t smpq_outstanding(const struct smpq *q)

@@ -30,6 +30,7 @@ struct smp_request {
     uint8_t data[SMP_DATA_BYTES]; /* Set */
     uint32_t timeout_ms;          /* 0 = the queue's default */
     int retries;                  /* -1 = the queue's default */
+    uint32_t group;               /* Sets of one group can be cancelled together; 0 = none */
     bool urgent;                  /* before others that wait (takeover, probes) */
     /* error: 0 = answered with status 0; ETIMEDOUT; EPROTO = answered with another status (mad is
      * given); ECANCELED. mad is the 256-byte answer or NULL. */
@@ -64,6 +65,9 @@ void smpq_tick(struct smpq *q, uint64_t now_ms); /* time-outs; lets waiting ones
 uint64_t smpq_deadline(const struct smpq *q);    /* UINT64_MAX = none */
 /* Cancels all requests (ECANCELED) of this user pointer; NULL = all. */
 void smpq_cancel(struct smpq *q, const void *user);
+/* Cancels the Sets of this group that still wait (ECANCELED); 0 = of all groups. Those on the wire
+ * cannot be called back. */
+void smpq_cancel_sets(struct smpq *q, uint32_t group);
 uint32_t smpq_outstanding(const struct smpq *q);
 uint32_t smpq_waiting(const struct smpq *q);
 
