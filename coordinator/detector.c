@@ -306,7 +306,10 @@ static void decide(struct coord_core *c, struct coord_peer *p)
     const Heddle__ClusterConfig *k = c->config.cluster_config;
     const char *reason;
     if (peers->len == 0) {
-        if (only_shard(c, p) && coord_detector_age(c, p) > COORD_LONELY_BEATS * k->heartbeat_ms)
+        /* Nobody could take over from the only shard, and it may write until its grace ends. */
+        uint64_t lonely_ms = MAX((uint64_t)COORD_LONELY_BEATS * k->heartbeat_ms,
+                                 (uint64_t)k->isolation_grace_ms);
+        if (only_shard(c, p) && coord_detector_age(c, p) > lonely_ms)
             declare_dead(c, p, "silent");
         return; /* all at once fell silent: that is more likely our own network */
     }

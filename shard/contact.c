@@ -21,10 +21,12 @@
 #define HELLO_INTERVAL_MS 1000u
 #define DEFAULT_HEARTBEAT_MS 40u
 #define DEFAULT_GRACE_MS 2000u
+#define HEARTBEATS_KEPT 128u
 
 struct contact {
     uint64_t next_hello_ms, next_heartbeat_ms;
-    uint64_t last_heard_ms; /* of any coordinator */
+    uint64_t confirmed_ms; /* when the latest acknowledged heartbeat was sent; 0 = none */
+    uint64_t sent_ms[HEARTBEATS_KEPT]; /* by number, of the latest ones */
     uint64_t heartbeat_seq; /* of the last one sent; an acknowledgement names it */
     uint64_t confirm_seq;   /* Sets wait for the acknowledgement of this one */
     GHashTable *up;         /* names of coordinators with a session */
@@ -64,7 +66,12 @@ void contact_unsure(struct shard_core *c)
 /* Acknowledgements that were sent before a stall may be read after it: the number tells. */
 static void acknowledged(struct shard_core *c, const struct envelope *m)
 {
-    if (m->epoch >= c->contact->confirm_seq && m->seq <= c->assignment->revision)
+    struct contact *k = c->contact;
+    uint64_t number = m->epoch;
+    if (number > k->heartbeat_seq || number + HEARTBEATS_KEPT <= k->heartbeat_seq)
+        return;
+    k->confirmed_ms = MAX(k->confirmed_ms, k->sent_ms[number % HEARTBEATS_KEPT]);
+    if (number >= k->confirm_seq && m->seq <= c->assignment->revision)
         c->unsure = false;
 }
 
@@ -73,7 +80,7 @@ bool contact_fresh(const struct shard_core *c)
     uint32_t grace = c->cluster && c->cluster->isolation_grace_ms ? c->cluster->isolation_grace_ms
                                                                  : DEFAULT_GRACE_MS;
     /* Three quarters: what is on the wire by then is answered before the grace ends. */
-    return c->contact->last_heard_ms && c->now_ms < c->contact->last_heard_ms + grace / 4 * 3;
+    return c->contact->confirmed_ms && c->now_ms < c->contact->confirmed_ms + grace / 4 * 3;
 }
 
 /* -- what we say ------------------------------------------------------------------------------------ */
@@ -111,12 +118,8 @@ static Heddle__DomainReport *domain_report(const struct shard_core *c,
     r->seq = v ? v->seq : 0;
     if (v)
         r->state = view_pack_state(v);
-    GPtrArray *switches = view_domain_switches(c->view, d->id);
-    GPtrArray *ends = view_domain_end_ports(c->view, d->id);
-    r->switches = switches->len;
-    r->end_ports = ends->len;
-    g_ptr_array_unref(switches);
-    g_ptr_array_unref(ends);
+    r->switches = d->switch_count;
+    r->end_ports = d->end_port_count;
     return r;
 }
 
@@ -157,6 +160,7 @@ static Heddle__Heartbeat *heartbeat(struct shard_core *c)
 static void send_heartbeats(struct shard_core *c)
 {
     uint64_t seq = ++c->contact->heartbeat_seq;
+    c->contact->sent_ms[seq % HEARTBEATS_KEPT] = c->now_ms;
     for (guint i = 0; i < c->cfg.coordinators->len; i++)
         core_send(c, SHARD_CONTROL, g_ptr_array_index(c->cfg.coordinators, i),
                   HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, 0, 0, seq,
@@ -340,7 +344,6 @@ void contact_message(struct shard_core *c, const char *peer, const struct envelo
         c->contact->refused_said = true;
         return;
     }
-    c->contact->last_heard_ms = c->now_ms;
     c->contact->refused_said = false;
     switch (m->type) {
     case HEDDLE__MESSAGE_TYPE__MSG_WELCOME:

@@ -16,8 +16,8 @@ void contact_destroy(struct contact *k);
 bool contact_is_coordinator(const struct shard_core *c, const char *peer);
 void contact_link(struct shard_core *c, const char *peer, bool up);
 void contact_message(struct shard_core *c, const char *peer, const struct envelope *m);
-/* A coordinator was heard recently enough for Sets to be sent (isolation ends them before the
- * grace does). */
+/* A heartbeat that was sent recently enough was acknowledged (isolation ends Sets before the grace
+ * does; an acknowledgement that lay in a buffer counts from when its heartbeat was sent). */
 bool contact_fresh(const struct shard_core *c);
 /* No Set until a coordinator has answered a heartbeat that is sent from now on, knowing of no
  * later assignment than this shard. */

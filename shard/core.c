@@ -518,8 +518,10 @@ static void dispatch(struct shard_core *c, const struct shard_event *e)
  * again when they are allowed. */
 static void freeze_or_thaw(struct shard_core *c)
 {
-    if (!contact_fresh(c))
+    bool fresh = contact_fresh(c);
+    if (c->was_fresh && !fresh)
         contact_unsure(c);
+    c->was_fresh = fresh;
     bool may = core_may_set(c);
     if (c->could_set && !may)
         smpq_cancel_sets(c->smpq, 0);

@@ -144,7 +144,8 @@ struct shard_action {
 };
 void shard_action_clear(struct shard_action *a);
 
-struct shard_core *shard_core_create(const struct shard_core_config *config); /* copies */
+/* Copies what it needs but the keys, which must outlive it. */
+struct shard_core *shard_core_create(const struct shard_core_config *config);
 void shard_core_destroy(struct shard_core *c);
 /* Appends struct shard_action to actions (a GArray, cleared by the caller with
  * shard_action_clear). */

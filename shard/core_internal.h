@@ -51,6 +51,8 @@ struct owned_domain {
     bool dirty_state;
     uint64_t last_flush_ms;
     uint64_t next_check_ms; /* of the conditions for the next step */
+    uint64_t audit_ms;       /* when all its switches are read again after a takeover; 0 = done */
+    uint32_t switch_count, end_port_count; /* as of the last flush */
     uint64_t intent_seq; /* seq of the delta with the open intent, 0 = none */
 };
 
@@ -74,6 +76,7 @@ struct shard_core {
     uint32_t max_stall_ms;
     bool unsure;  /* Sets wait until a coordinator has confirmed the grants: after a stall, a loss
                      of contact, a dead port */
+    bool was_fresh; /* contact, as of the last pump */
     bool could_set; /* as of the last pump: Sets may be waiting in the queue */
     bool foreign_sm;
     uint64_t foreign_sm_guid;

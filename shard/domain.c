@@ -16,6 +16,7 @@
 
 #define FLUSH_MS 10u          /* changes of records are gathered this long */
 #define STEP_CHECK_MS 5u      /* conditions that walk the domain are looked at this often */
+#define AUDIT_AFTER_MS 500u   /* after a takeover: the Sets go first */
 #define LID_REPORT_DEFAULT_MS 10000u
 #define DELTA_MAX_RECORDS 64u /* switches in one delta: keeps messages far below the limit */
 
@@ -125,6 +126,7 @@ void domain_set_phase(struct shard_core *c, struct owned_domain *d, Heddle__Doma
 static void begin_takeover(struct shard_core *c, struct owned_domain *d)
 {
     d->step = OWNED_RUNNING;
+    d->audit_ms = c->now_ms + AUDIT_AFTER_MS;
     tables_begin_domain(c, d, true);
     setup_begin_domain(c, d);
     sweep_domain(c, d->id);
@@ -244,7 +246,11 @@ static void count_ports(struct shard_core *c, struct owned_domain *d)
                 v->ports_active++;
         }
     }
+    d->switch_count = switches->len;
     g_ptr_array_unref(switches);
+    GPtrArray *ends = view_domain_end_ports(c->view, d->id);
+    d->end_port_count = ends->len;
+    g_ptr_array_unref(ends);
 }
 
 static void flush(struct shard_core *c, struct owned_domain *d)
@@ -373,6 +379,19 @@ static void step(struct shard_core *c, struct owned_domain *d)
     }
 }
 
+/* What the last owner had seen and not published yet is found only by looking (it may have cleared
+ * PortStateChange already): after a takeover every switch is read again, in the background. */
+static void audit_if_due(struct shard_core *c, struct owned_domain *d)
+{
+    if (!d->audit_ms || c->now_ms < d->audit_ms)
+        return;
+    d->audit_ms = 0;
+    GPtrArray *switches = view_domain_switches(c->view, d->id);
+    for (guint i = 0; i < switches->len; i++)
+        explore_reread(c, ((struct view_switch *)g_ptr_array_index(switches, i))->guid);
+    g_ptr_array_unref(switches);
+}
+
 void domain_pump(struct shard_core *c)
 {
     if (!c->assignment)
@@ -381,6 +400,7 @@ void domain_pump(struct shard_core *c)
     for (guint i = 0; i < list->len; i++) {
         struct owned_domain *d = g_ptr_array_index(list, i);
         step(c, d);
+        audit_if_due(c, d);
         if (is_dirty(d) && c->now_ms >= d->last_flush_ms + FLUSH_MS)
             flush(c, d);
     }
@@ -397,6 +417,8 @@ uint64_t domain_deadline(const struct shard_core *c)
         const struct owned_domain *d = value;
         if (is_dirty(d) && d->step != OWNED_SUFFIX)
             due = MIN(due, d->last_flush_ms + FLUSH_MS);
+        if (d->audit_ms)
+            due = MIN(due, MAX(d->audit_ms, c->now_ms));
         if (d->step == OWNED_EXPLORED || d->step == OWNED_SETUP)
             due = MIN(due, MAX(d->next_check_ms, c->now_ms + 1));
     }

@@ -36,7 +36,9 @@ void sminfo_request(struct shard_core *c, const uint8_t *mad, const struct mad_a
     /* Handing over, disabling and the like are not for others to order here. */
     if (mad_method(mad) != MAD_GET)
         status |= STATUS_BAD_METHOD;
-    mad_set_field(answer, 0, IB_MAD_METHOD_F, MAD_GET_RESP);
+    /* libibmad counts the response bit as a field of its own. */
+    mad_set_field(answer, 0, IB_MAD_METHOD_F, MAD_GET);
+    mad_set_field(answer, 0, IB_MAD_RESPONSE_F, 1);
     mad_set_field(answer, 0, IB_MAD_STATUS_F, status);
     uint8_t *info = smp_data(answer);
     memset(info, 0, SMP_DATA_BYTES);
