@@ -166,7 +166,18 @@ void file_deliver(struct file *f, uint32_t agent, uint32_t status, const ib_mad_
     item->length = length;
     memcpy(item->mad, mad, length);
     g_queue_push_tail_link(&f->received, &item->queued);
-    file_signal(f);
+    f->has_news = true;
+}
+
+/* Readers need the lock at once: they are woken when its holder is about to be done. */
+void port_announce(struct port *p)
+{
+    for (guint i = 0; i < p->files->len; i++) {
+        struct file *f = g_ptr_array_index(p->files, i);
+        if (f->has_news)
+            file_signal(f);
+        f->has_news = false;
+    }
 }
 
 static void clear_signal(struct file *f)

@@ -10,8 +10,11 @@
  *          its agent. The wire's transaction id is {slot, agent's uid, low 32 bits}; the caller
  *          gets back the id it sent.
  *
- * All state of a port and its files is under port->lock. The caller's threads send by themselves;
- * nothing in here waits for the simulator except port_open and port_close.
+ * All state of a port and its files is under port->lock, which nobody holds while he sends or
+ * receives: what goes out is copied to the outbox, which belongs to the one thread that has set
+ * port->sending. While little is on the way the caller's thread sends by itself, for the sake of
+ * the latency; otherwise it leaves the MAD to the port's thread, which takes many at a time.
+ * Nothing in here waits for the simulator except port_open and port_close.
  * At most PORT_WINDOW (by UDP PORT_WINDOW_UDP) requests that the simulator's own agents answer are
  * on the way at once, so that its send buffer cannot fill up even while this process is stopped;
  * the rest queue.
@@ -29,6 +32,7 @@ enum {
     PORT_WINDOW = 128,
     PORT_WINDOW_UDP = 64,        /* by UDP what is too much is dropped */
     PORT_MAX_QUEUED = 1 << 16,   /* MADs that wait to be sent */
+    PORT_OUTBOX = 32,            /* packets given to the socket at once */
     PORT_MAX_TRANSFERS = 64,     /* RMPP receptions at once */
     FILE_MAX_RECEIVED = 1 << 14, /* MADs that wait to be read; more are dropped */
     FILE_MAX_AGENTS = 32,
@@ -50,7 +54,7 @@ struct port_request {
     struct match_agent *agent;
     ib_mad_addr_t address;
     int64_t timeout_ns;
-    int64_t deadline; /* CLOCK_NEVER until it is sent */
+    int64_t deadline; /* CLOCK_NEVER until it is given to the socket */
     unsigned retries_left;
     bool windowed;
     bool on_the_way; /* counted in port->on_the_way */
@@ -79,7 +83,10 @@ struct port {
     GQueue windowed;        /* struct port_tx: requests that the simulator itself answers */
     unsigned window;        /* of requests in `windowed` that may be on the way */
     unsigned on_the_way;
-    bool blocked;        /* the socket took no more */
+    bool blocked;        /* the socket took no more; the thread goes on when it does */
+    bool sending;        /* a thread works on the outbox, without the lock */
+    unsigned outbox_sent, outbox_used;
+    struct wire_packet outbox[PORT_OUTBOX]; /* counted as sent */
     GPtrArray *sends;    /* struct transfer_send */
     GPtrArray *receives; /* struct transfer_receive */
     GPtrArray *files;
@@ -91,6 +98,7 @@ struct file {
     int references;
     bool closed;
     bool signalled; /* the descriptor is readable */
+    bool has_news;  /* it has to become so before the lock is released */
     struct port *port;
     GQueue received; /* struct file_item */
     uint64_t dropped;
@@ -132,8 +140,11 @@ void request_expire_due(struct port *p, int64_t now);
 void request_bounced(struct port *p, struct port_request *r);
 void queue_packet(struct port *p, const struct wire_packet *packet);
 void queue_request(struct port *p, struct port_request *r);
-/* Send what may be sent, waking the thread if it has to go on. */
-void queue_flush(struct port *p, int64_t now);
+/* Send what may be sent, waking the thread if it has to go on. Releases the lock meanwhile. Where
+ * another thread is at it already, that one does it. */
+void queue_flush(struct port *p);
+/* See that the packets queued are sent: at once where few are on the way, else with others. */
+void queue_flush_soon(struct port *p);
 /* The simulator has gone: all requests time out, all files become readable. */
 void port_die(struct port *p);
 
@@ -157,7 +168,9 @@ struct file *file_get(int fd);
 void file_put(struct file *f);
 int file_register(struct file *f, struct match_agent *agent);
 int file_unregister(struct file *f, uint32_t id);
-/* With the port's lock held: queue a MAD for the file's reader. */
+/* With the port's lock held: queue a MAD for the file's reader; port_announce wakes the readers of
+ * all files that got any. */
+void port_announce(struct port *p);
 void file_deliver(struct file *f, uint32_t agent, uint32_t status, const ib_mad_addr_t *address,
                   const uint8_t *mad, size_t length);
 void file_signal(struct file *f);

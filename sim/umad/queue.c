@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { SEND_BATCH = 32 };
+/* With no more requests than this on the way, a caller sends by itself. */
+enum { FEW_ON_THE_WAY = 4 };
 
 #define KEY_MASK 0xffffffffffffull
 
@@ -179,30 +180,15 @@ void queue_request(struct port *p, struct port_request *r)
     enqueue(p, &r->tx);
 }
 
-/* The packets that may go out now, at most SEND_BATCH. They stay queued. */
-static unsigned collect_batch(struct port *p, struct mmsghdr *messages, struct iovec *vectors,
-                              struct port_tx **batch)
-{
-    unsigned n = 0, room = p->on_the_way < p->window ? p->window - p->on_the_way : 0;
-
-    for (GList *l = p->unlimited.head; l && n < SEND_BATCH; l = l->next)
-        batch[n++] = l->data;
-    for (GList *l = p->windowed.head; l && n < SEND_BATCH && room; l = l->next, room--)
-        batch[n++] = l->data;
-    for (unsigned i = 0; i < n; i++) {
-        vectors[i] = (struct iovec){&batch[i]->packet, sizeof batch[i]->packet};
-        messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[i], .msg_iovlen = 1}};
-    }
-    return n;
-}
-
-static void on_sent(struct port *p, struct port_tx *tx, int64_t now)
+/* The packet goes to the socket next: from now on its time counts. */
+static void put_in_outbox(struct port *p, struct port_tx *tx, int64_t now)
 {
     struct port_request *r = tx->request;
 
     g_queue_unlink(queue_of(p, tx), &tx->queued);
     tx->is_queued = false;
     madlog_add(MADLOG_TX, now, tx->packet.mad, wire_packet_dlid(&tx->packet));
+    p->outbox[p->outbox_used++] = tx->packet;
     if (!r) {
         g_free(tx);
         return;
@@ -214,6 +200,42 @@ static void on_sent(struct port *p, struct port_tx *tx, int64_t now)
     }
 }
 
+/* Is there something to send? Refills the outbox where it is empty. */
+static bool fill_outbox(struct port *p)
+{
+    int64_t now;
+
+    if (p->outbox_sent < p->outbox_used)
+        return true;
+    p->outbox_sent = p->outbox_used = 0;
+    now = clock_ns();
+    while (p->unlimited.head && p->outbox_used < PORT_OUTBOX)
+        put_in_outbox(p, p->unlimited.head->data, now);
+    while (p->windowed.head && p->outbox_used < PORT_OUTBOX && p->on_the_way < p->window)
+        put_in_outbox(p, p->windowed.head->data, now);
+    return p->outbox_used > 0;
+}
+
+/* Without the lock. 0, EAGAIN, or what says that the simulator has gone. */
+static int send_outbox(struct port *p)
+{
+    struct mmsghdr messages[PORT_OUTBOX];
+    struct iovec vectors[PORT_OUTBOX];
+    unsigned n = p->outbox_used - p->outbox_sent;
+    int sent;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct wire_packet *packet = &p->outbox[p->outbox_sent + i];
+        vectors[i] = (struct iovec){packet, sizeof *packet};
+        messages[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &vectors[i], .msg_iovlen = 1}};
+    }
+    sent = sendmmsg(p->link.data, messages, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0)
+        return errno == EINTR ? 0 : errno == ENOBUFS ? EAGAIN : errno;
+    p->outbox_sent += (unsigned)sent;
+    return (unsigned)sent < n ? EAGAIN : 0;
+}
+
 static void wake_thread(struct port *p)
 {
     uint64_t one = 1;
@@ -222,29 +244,32 @@ static void wake_thread(struct port *p)
         p->sleeps_until = 0;
 }
 
-void queue_flush(struct port *p, int64_t now)
+void queue_flush(struct port *p)
 {
-    struct mmsghdr messages[SEND_BATCH];
-    struct iovec vectors[SEND_BATCH];
-    struct port_tx *batch[SEND_BATCH];
-    unsigned n;
-
+    if (p->sending)
+        return;
+    p->sending = true;
     p->blocked = false;
-    while (!p->dead && (n = collect_batch(p, messages, vectors, batch))) {
-        int sent = sendmmsg(p->link.data, messages, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
-            p->blocked = true;
-            break;
-        }
-        if (sent < 0) {
+    while (!p->dead && !p->blocked && fill_outbox(p)) {
+        int error;
+        pthread_mutex_unlock(&p->lock);
+        error = send_outbox(p);
+        pthread_mutex_lock(&p->lock);
+        p->blocked = error == EAGAIN;
+        if (error && error != EAGAIN)
             port_die(p);
-            break;
-        }
-        for (int i = 0; i < sent; i++)
-            on_sent(p, batch[i], now);
     }
+    p->sending = false;
     if ((p->blocked && !p->sleeps_for_output) || p->first_deadline < p->sleeps_until)
+        wake_thread(p);
+}
+
+void queue_flush_soon(struct port *p)
+{
+    if (p->sending || p->blocked)
+        return; /* who sends, or waits for room, takes it along */
+    if (p->on_the_way <= FEW_ON_THE_WAY)
+        queue_flush(p);
+    else
         wake_thread(p);
 }

@@ -82,6 +82,7 @@ static void world_create(struct world *w, uint64_t seed, bool verbose)
     w->sim = sim_fabric_create(w->fabric,
                                &(struct sim_fabric_callbacks){w, shard_mad_arrives, violation});
     w->acted = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
+    w->acted_since = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
     for (int i = 0; i <= w->shards; i++)
         process_create(w, i);
     w->coordinators = g_ptr_array_new();
@@ -100,6 +101,7 @@ static void world_destroy(struct world *w)
     fabric_destroy(w->fabric);
     ledger_destroy(w);
     g_hash_table_destroy(w->acted);
+    g_hash_table_destroy(w->acted_since);
     g_ptr_array_free(w->coordinators, TRUE);
     g_ptr_array_free(w->operators, TRUE);
     g_rand_free(w->rand);

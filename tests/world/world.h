@@ -96,6 +96,8 @@ struct world {
     struct ledger ledger;
     struct coord_config coord_config;
     GPtrArray *coordinators, *operators; /* char * */
+    uint64_t unfenced_sets;  /* of owners that could not know yet that they were replaced */
+    GHashTable *acted_since; /* domain -> when that epoch began to act */
     GHashTable *acted; /* domain -> highest epoch that a Set was sent for, as uint64_t * */
     uint64_t sets, mads, messages, faults, swaps;
     bool verbose, failed, faults_over;

@@ -55,6 +55,11 @@ void check_ledger(struct world *w, const Heddle__Assignment *next)
 
 /* -- 2: nobody acts for the past ------------------------------------------------------------- */
 
+/* An owner that is cut off from its coordinator cannot know that it was replaced. Until switches
+ * refuse it by M_Key it may write on until three quarters of isolation_grace (2 s) have passed since
+ * a heartbeat of its was acknowledged, which is before its successor acts. */
+#define UNFENCED_MS 1500u
+
 static uint64_t *number_of(GHashTable *table, uint32_t id)
 {
     uint64_t *n = g_hash_table_lookup(table, GUINT_TO_POINTER(id));
@@ -80,8 +85,12 @@ void check_set(struct world *w, struct process *p, const struct shard_action *a)
                    smp_attribute_name(mad_attribute(a->mad)), target, (int)domain);
         return;
     }
-    uint64_t *acted = number_of(w->acted, domain);
-    if (epoch < *acted)
+    uint64_t *acted = number_of(w->acted, domain), *since = number_of(w->acted_since, domain);
+    if (epoch > *acted)
+        *since = w->now_ms;
+    if (epoch < *acted && w->now_ms < *since + UNFENCED_MS)
+        w->unfenced_sets++;
+    else if (epoch < *acted)
         world_fail(w, "%s sends Set(%s) to %016lx for epoch %lu of domain %u, %lu acts already",
                    p->name, smp_attribute_name(mad_attribute(a->mad)), target, epoch, domain,
                    *acted);
