@@ -83,12 +83,12 @@ struct port {
     GQueue windowed;        /* struct port_tx: requests that the simulator itself answers */
     unsigned window;        /* of requests in `windowed` that may be on the way */
     unsigned on_the_way;
-    bool blocked;        /* the socket took no more; the thread goes on when it does */
-    bool sending;        /* a thread works on the outbox, without the lock */
+    bool blocked; /* the socket took no more; the thread goes on when it does */
+    bool sending; /* a thread works on the outbox, without the lock */
     unsigned outbox_sent, outbox_used;
     struct wire_packet outbox[PORT_OUTBOX]; /* counted as sent */
-    GPtrArray *sends;    /* struct transfer_send */
-    GPtrArray *receives; /* struct transfer_receive */
+    GPtrArray *sends;                       /* struct transfer_send */
+    GPtrArray *receives;                    /* struct transfer_receive */
     GPtrArray *files;
     uint64_t unclaimed; /* MADs that no agent wanted */
 };
