@@ -33,8 +33,6 @@ static const struct type_entry types[] = {
     {HEDDLE__MESSAGE_TYPE__MSG_PULL, &heddle__pull__descriptor},
     {HEDDLE__MESSAGE_TYPE__MSG_SUFFIX_ASK, NULL},
     {HEDDLE__MESSAGE_TYPE__MSG_SUFFIX, NULL},
-    {HEDDLE__MESSAGE_TYPE__MSG_LID_CLAIM, &heddle__lid_claim__descriptor},
-    {HEDDLE__MESSAGE_TYPE__MSG_LID_VERDICT, &heddle__lid_verdict__descriptor},
     {HEDDLE__MESSAGE_TYPE__MSG_SNAPSHOT_ASK, NULL},
     {HEDDLE__MESSAGE_TYPE__MSG_SNAPSHOT, &heddle__snapshot__descriptor},
     {HEDDLE__MESSAGE_TYPE__MSG_STATUS_ASK, NULL},

@@ -142,7 +142,7 @@ static Heddle__Heartbeat *heartbeat(struct shard_core *c)
         h->routing_digest.len = 32;
     }
     h->nodes_seen = view_switches(c->view)->len + view_end_ports(c->view)->len;
-    h->foreign_sm = c->foreign_sm;
+    h->foreign_sm = c->foreign_sm_guid != 0;
     h->foreign_sm_guid = c->foreign_sm_guid;
     h->lid = c->own.lid;
     h->leaf_guid = c->own.leaf_guid;
@@ -267,6 +267,7 @@ static void new_incarnation(struct shard_core *c, const Heddle__Assignment *a)
     for (uint32_t i = 0; i < a->n_domains; i++)
         view_set_position(c->view, a->domains[i]->id, 0, 0);
     g_hash_table_remove_all(c->seen_live);
+    g_hash_table_remove_all(c->backed_lids);
     persist_incarnation(c);
 }
 

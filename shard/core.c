@@ -127,8 +127,25 @@ struct owned_domain *core_owned_switch(const struct shard_core *c, uint64_t swit
 
 bool core_may_set(const struct shard_core *c)
 {
-    return c->assignment && !c->unsure && !c->foreign_sm && !c->stepped_down && !c->port_dead &&
+    return c->assignment && !c->unsure && !c->foreign_sm_guid && !c->stepped_down && !c->port_dead &&
            contact_fresh(c);
+}
+
+void core_foreign_sm_changed(struct shard_core *c)
+{
+    uint64_t guid = 0;
+    for (size_t i = 0; c->assignment && !guid && i < c->assignment->n_domains; i++) {
+        const struct view_domain *v = view_domain(c->view, c->assignment->domains[i]->id);
+        guid = v ? v->foreign_sm_guid : 0;
+    }
+    if (guid && !c->foreign_sm_guid)
+        core_log(c, HL_ERROR, "foreign_sm",
+                 "port_guid=0x%016" PRIx64
+                 " hint=\"another subnet manager is MASTER; nothing is written until it is gone\"",
+                 guid);
+    else if (!guid && c->foreign_sm_guid)
+        core_log(c, HL_NOTICE, "foreign_sm_gone", "port_guid=0x%016" PRIx64, c->foreign_sm_guid);
+    c->foreign_sm_guid = guid;
 }
 
 bool core_is_lead(const struct shard_core *c)
@@ -256,9 +273,12 @@ static void on_applied(void *user, uint32_t domain, const Heddle__Delta *d, unsi
         const struct view_domain *v = view_domain(c->view, domain);
         if (v && !v->has_intent)
             tables_state_changed(c);
+        core_foreign_sm_changed(c);
     }
-    if (own)
+    if (own) {
+        persist_back_up_lids(c, domain, d);
         return;
+    }
     for (size_t i = 0; i < d->n_switches; i++)
         setup_wake_neighbours(c, d->switches[i]->guid);
 }
@@ -319,6 +339,8 @@ struct shard_core *shard_core_create(const struct shard_core_config *config)
     c->owned = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)owned_domain_free);
     c->seen_live = g_hash_table_new(NULL, NULL);
     c->known_lids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    c->backed_lids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    c->lid_backup = g_ptr_array_new();
     c->quarantined = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     struct replication_callbacks cb = {.user = c,
                                        .send = on_send,
@@ -362,6 +384,10 @@ void shard_core_destroy(struct shard_core *c)
     g_hash_table_unref(c->seen_live);
     g_hash_table_unref(c->known_lids);
     g_hash_table_unref(c->quarantined);
+    g_hash_table_unref(c->backed_lids);
+    for (guint i = 0; i < c->lid_backup->len; i++)
+        heddle__found_lid__free_unpacked(g_ptr_array_index(c->lid_backup, i), NULL);
+    g_ptr_array_unref(c->lid_backup);
     for (guint i = 0; i < c->actions->len; i++)
         shard_action_clear(&g_array_index(c->actions, struct shard_action, i));
     g_array_unref(c->actions);
@@ -556,6 +582,7 @@ void shard_core_step(struct shard_core *c, const struct shard_event *event, uint
     if (!event->more) {
         pump(c);
         emit_store(c);
+        persist_send_backup(c);
     }
     if (c->actions->len)
         g_array_append_vals(actions, c->actions->data, c->actions->len);

@@ -78,8 +78,9 @@ struct shard_core {
                      of contact, a dead port */
     bool was_fresh; /* contact, as of the last pump */
     bool could_set; /* as of the last pump: Sets may be waiting in the queue */
-    bool foreign_sm;
-    uint64_t foreign_sm_guid;
+    uint64_t foreign_sm_guid; /* of any domain of the view: no Set while there is one */
+    GHashTable *backed_lids;  /* port GUID -> LID, as the ledger was told */
+    GPtrArray *lid_backup;    /* Heddle__FoundLid, to be told at the end of the step */
     unsigned foreign_asked; /* SMs that were asked who they are and have not answered yet */
     bool stepped_down; /* the local port died for good */
     bool port_dead;    /* the local port is Down now: others see it, and take over */
@@ -120,6 +121,8 @@ static inline uint32_t core_set_group(const struct owned_domain *d)
 {
     return d->id + 1; /* of smpq: the Sets of one domain */
 }
+/* A domain's foreign_sm_guid may be another one now. */
+void core_foreign_sm_changed(struct shard_core *c);
 bool core_is_lead(const struct shard_core *c);
 /* The LID of this shard's own port, as assigned; 0 = not known. */
 uint16_t core_own_lid(const struct shard_core *c);

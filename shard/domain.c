@@ -125,6 +125,8 @@ void domain_set_phase(struct shard_core *c, struct owned_domain *d, Heddle__Doma
 
 static void begin_takeover(struct shard_core *c, struct owned_domain *d)
 {
+    /* A foreign manager that the last owner saw is asked again in the audit. */
+    state_of(c, d)->foreign_sm_guid = 0;
     d->step = OWNED_RUNNING;
     d->audit_ms = c->now_ms + AUDIT_AFTER_MS;
     tables_begin_domain(c, d, true);

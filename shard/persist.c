@@ -63,6 +63,60 @@ void persist_delta(struct shard_core *c, uint32_t domain, const Heddle__Delta *d
     persist_domain(c, domain);
 }
 
+static void back_up(struct shard_core *c, uint64_t port_guid, uint32_t lid, uint32_t lmc)
+{
+    if (!lid ||
+        GPOINTER_TO_UINT(g_hash_table_lookup(c->backed_lids, &port_guid)) == lid)
+        return;
+    g_hash_table_replace(c->backed_lids, g_memdup2(&port_guid, sizeof port_guid),
+                         GUINT_TO_POINTER(lid));
+    Heddle__FoundLid *l = g_new0(Heddle__FoundLid, 1);
+    heddle__found_lid__init(l);
+    l->port_guid = port_guid;
+    l->lid = lid;
+    l->lmc = lmc;
+    g_ptr_array_add(c->lid_backup, l);
+}
+
+void persist_back_up_lids(struct shard_core *c, uint32_t domain, const Heddle__Delta *d)
+{
+    const struct owned_domain *own = core_owned(c, domain);
+    if (!own || own->step < OWNED_SETUP)
+        return;
+    for (size_t i = 0; i < d->n_switches; i++) {
+        const struct view_switch *s = view_switch(c->view, d->switches[i]->guid);
+        if (s)
+            back_up(c, mad_get_field64((void *)s->nodeinfo, 0, IB_NODE_PORT_GUID_F),
+                    view_switch_lid(s), 0);
+    }
+    for (size_t i = 0; i < d->n_end_ports; i++)
+        back_up(c, d->end_ports[i]->port_guid, d->end_ports[i]->lid, d->end_ports[i]->lmc);
+}
+
+void persist_send_backup(struct shard_core *c)
+{
+    guint n = c->lid_backup->len;
+    for (guint k = 0; n && k < c->cfg.coordinators->len; k++) {
+        Heddle__LidBackup *b = g_new0(Heddle__LidBackup, 1);
+        heddle__lid_backup__init(b);
+        b->lids = g_new0(Heddle__FoundLid *, n);
+        for (guint i = 0; i < n; i++) {
+            const Heddle__FoundLid *from = g_ptr_array_index(c->lid_backup, i);
+            Heddle__FoundLid *l = g_new0(Heddle__FoundLid, 1);
+            heddle__found_lid__init(l);
+            l->port_guid = from->port_guid;
+            l->lid = from->lid;
+            l->lmc = from->lmc;
+            b->lids[b->n_lids++] = l;
+        }
+        core_send(c, SHARD_CONTROL, g_ptr_array_index(c->cfg.coordinators, k),
+                  HEDDLE__MESSAGE_TYPE__MSG_LID_BACKUP, 0, 0, 0, (ProtobufCMessage *)b);
+    }
+    for (guint i = 0; i < n; i++)
+        heddle__found_lid__free_unpacked(g_ptr_array_index(c->lid_backup, i), NULL);
+    g_ptr_array_set_size(c->lid_backup, 0);
+}
+
 void persist_incarnation(struct shard_core *c)
 {
     uint64_t be = GUINT64_TO_BE(c->incarnation);

@@ -13,6 +13,9 @@
 struct shard_core;
 
 void persist_delta(struct shard_core *c, uint32_t domain, const Heddle__Delta *d);
+/* LIDs of our ports that the ledger has not been told yet, from a delta of ours. */
+void persist_back_up_lids(struct shard_core *c, uint32_t domain, const Heddle__Delta *d);
+void persist_send_backup(struct shard_core *c); /* to the coordinators, at the end of a step */
 void persist_incarnation(struct shard_core *c);
 /* Loads cfg.stored into the view. Values that cannot be read are left out and said. */
 void persist_load(struct shard_core *c);

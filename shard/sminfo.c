@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shard/core_internal.h"
+#include "shard/domain.h"
 
 enum sm_state { SM_NOT_ACTIVE, SM_DISCOVERING, SM_STANDBY, SM_MASTER }; /* IBA 14.4.1 */
 
@@ -71,24 +72,20 @@ static void foreign_answered(void *user, uint64_t port_guid, const struct smp_re
                                               IB_SMINFO_STATE_F) == SM_MASTER;
     if (is_ours(c, port_guid))
         master = false;
-    if (master && !c->foreign_sm) {
-        core_log(c, HL_ERROR, "foreign_sm",
-                 "port_guid=0x%016" PRIx64
-                 " hint=\"another subnet manager is MASTER; nothing is written until it is gone\"",
-                 port_guid);
-        c->foreign_sm = true;
-        c->foreign_sm_guid = port_guid;
-    } else if (!master && c->foreign_sm && c->foreign_sm_guid == port_guid) {
-        core_log(c, HL_NOTICE, "foreign_sm_gone", "port_guid=0x%016" PRIx64, port_guid);
-        c->foreign_sm = false;
-        c->foreign_sm_guid = 0;
-    }
+    const struct view_end_port *e = view_end_port_by_guid(c->view, port_guid);
+    struct owned_domain *d = core_owned_switch(c, e ? e->switch_guid : 0);
+    struct view_domain *v = d ? view_domain(c->view, d->id) : NULL;
+    if (!v || (master ? v->foreign_sm_guid != 0 : v->foreign_sm_guid != port_guid))
+        return;
+    v->foreign_sm_guid = master ? port_guid : 0;
+    domain_dirty_state(c, d);
+    core_foreign_sm_changed(c);
 }
 
 void sminfo_check_end_port(struct shard_core *c, const struct view_end_port *e)
 {
     bool is_sm = mad_get_field((void *)e->portinfo, 0, IB_PORT_CAPMASK_F) & CAPMASK_IS_SM;
-    bool recheck = c->foreign_sm && c->foreign_sm_guid == e->port_guid;
+    bool recheck = c->foreign_sm_guid == e->port_guid;
     if ((!is_sm && !recheck) || is_ours(c, e->port_guid))
         return;
     struct smp_request r = {.method = MAD_GET,

@@ -68,6 +68,7 @@ struct view_domain {
     bool has_programmed;
     uint8_t programmed_digest[32];
     uint32_t ports_with_link, ports_active, ports_without_peer;
+    uint64_t foreign_sm_guid; /* port of another manager that is MASTER, 0 = none */
 };
 
 struct view;

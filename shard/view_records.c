@@ -163,11 +163,13 @@ static unsigned apply_state(struct view *v, uint32_t domain, const Heddle__Domai
     struct view_domain *d = view_need_domain(v, domain);
     bool changed = d->phase != r->phase || d->ports_with_link != r->ports_with_link ||
                    d->ports_active != r->ports_active ||
-                   d->ports_without_peer != r->ports_without_peer;
+                   d->ports_without_peer != r->ports_without_peer ||
+                   d->foreign_sm_guid != r->foreign_sm_guid;
     d->phase = r->phase;
     d->ports_with_link = r->ports_with_link;
     d->ports_active = r->ports_active;
     d->ports_without_peer = r->ports_without_peer;
+    d->foreign_sm_guid = r->foreign_sm_guid;
     changed |= take_digest(d->intent_digest, &d->has_intent, &r->intent_digest);
     changed |= take_digest(d->programmed_digest, &d->has_programmed, &r->programmed_digest);
     return changed ? VIEW_CHANGED_STATE : 0;
@@ -310,6 +312,7 @@ Heddle__DomainState *view_pack_state(const struct view_domain *d)
     r->ports_with_link = d->ports_with_link;
     r->ports_active = d->ports_active;
     r->ports_without_peer = d->ports_without_peer;
+    r->foreign_sm_guid = d->foreign_sm_guid;
     return r;
 }
 

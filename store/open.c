@@ -159,7 +159,7 @@ static int check_header(struct opening *o, struct store *s, const char *path)
     g_autofree uint8_t *value =
         store_get(s, STORE_HEADER_TABLE, STORE_HEADER_KEY, strlen(STORE_HEADER_KEY), &len);
     if (value == NULL) {
-        return fail(o, EILSEQ,
+        return fail(o, EMEDIUMTYPE,
                     "store %s: is an LMDB file of another program; use another directory", path);
     }
     g_autofree char *text = g_strndup((const char *)value, len);
@@ -374,7 +374,7 @@ static int load(struct opening *o, struct store *s, const char *path)
     int rc = store_load_tables(s);
     if (rc == MDB_DBS_FULL || rc == MDB_INCOMPATIBLE || rc == MDB_NOTFOUND ||
         rc == MDB_BAD_VALSIZE) {
-        return fail(o, EILSEQ,
+        return fail(o, EMEDIUMTYPE,
                     "store %s: is an LMDB file of another program; use another directory", path);
     }
     if (rc != 0) {

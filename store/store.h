@@ -33,8 +33,8 @@ struct store_config {
     size_t map_bytes; /* 0 = default */
 };
 
-/* Returns 0, or errno with one clear line in error: EILSEQ for a file that is corrupt or of another
- * program, EMEDIUMTYPE for another kind or cluster, EPROTO for a newer schema, EBUSY when another
+/* Returns 0, or errno with one clear line in error: EILSEQ for a file that is corrupt or no
+ * LMDB file, EMEDIUMTYPE for another program's, kind's or cluster's store, EPROTO for a newer schema, EBUSY when another
  * process has it open, else the system's. */
 int store_open(const struct store_config *config, struct store **store, char *error,
                size_t error_size);
