@@ -3,6 +3,8 @@
 #include "proto/link.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@
 
 struct server { /* a bound ROUTER */
     void *socket, *monitor;
+    struct watch watch, monitor_watch;
     char *endpoint;
     struct sessions *sessions;
     bool suspects;             /* sessions whose end is to be confirmed .. */
@@ -36,7 +39,8 @@ struct link {
     GPtrArray *conns;
     zmq_msg_t message;
     guint next_source, since_upkeep;
-    GArray *items; /* zmq_pollitem_t, of link_wait */
+    GArray *fds;        /* struct pollfd, of link_wait: of the watches and the caller's .. */
+    GPtrArray *watches; /* .. struct watch */
     struct link_counters counters;
 };
 
@@ -72,7 +76,8 @@ struct link *link_create_with(const struct link_config *config,
         .receive_hwm = config->receive_hwm > 0 ? config->receive_hwm : DEFAULT_HWM,
     };
     l->conns = g_ptr_array_new_with_free_func((GDestroyNotify)conn_free);
-    l->items = g_array_new(FALSE, TRUE, sizeof(zmq_pollitem_t));
+    l->fds = g_array_new(FALSE, TRUE, sizeof(struct pollfd));
+    l->watches = g_ptr_array_new();
     g_queue_init(&l->base.events);
     zmq_msg_init(&l->message);
     l->base.ctx = zmq_ctx_new();
@@ -113,7 +118,8 @@ void link_destroy(struct link *l)
         zmq_ctx_term(l->base.ctx);
     }
     g_queue_clear_full(&l->base.events, g_free);
-    g_array_free(l->items, TRUE);
+    g_array_free(l->fds, TRUE);
+    g_ptr_array_free(l->watches, TRUE);
     g_free(l->cluster);
     g_free(l);
 }
@@ -158,6 +164,8 @@ int link_bind(struct link *l, enum link_channel channel, const char *endpoint, c
     uint32_t value;
     while (monitor_next(s->monitor, &event, &value))
         ; /* the canary's refusal is no news */
+    watch_start(&s->watch, s->socket);
+    watch_start(&s->monitor_watch, s->monitor);
     s->endpoint = g_strdup(bound);
     return 0;
 }
@@ -228,6 +236,7 @@ static void server_probe(struct link *l, enum link_channel channel, gint64 now)
     struct server *s = &l->servers[channel];
     g_autoptr(GPtrArray) gone = g_ptr_array_new_with_free_func(g_free);
     s->suspects = sessions_probe(s->sessions, s->socket, now, gone);
+    s->watch.quiet = false;
     s->probe_us = now + PROBE_US;
     for (guint i = 0; i < gone->len; i++)
         events_push(&l->base, LINK_DOWN, channel, g_ptr_array_index(gone, i));
@@ -242,8 +251,14 @@ static void server_upkeep(struct link *l, enum link_channel channel, gint64 now,
     uint32_t value;
     if (!s->socket || !l->base.settings.drain_monitors)
         return;
-    for (int i = 0; i < MAX_MONITOR_EVENTS && monitor_next(s->monitor, &event, &value); i++)
-        server_event(l, s, event, value, now);
+    for (int i = 0; i < MAX_MONITOR_EVENTS && !s->monitor_watch.quiet; i++) {
+        if (monitor_next(s->monitor, &event, &value)) {
+            server_event(l, s, event, value, now);
+        } else {
+            watch_failed(&s->monitor_watch);
+            break;
+        }
+    }
     if (s->suspects && now >= s->probe_us && (drained || now >= s->broke_us + BUSY_PROBE_US))
         server_probe(l, channel, now);
 }
@@ -260,8 +275,10 @@ static void upkeep(struct link *l, bool drained)
 
 /* --- sending --- */
 
-static int send_body(struct link *l, void *socket, const uint8_t *bytes, size_t len)
+static int send_body(struct link *l, void *socket, struct watch *w, const uint8_t *bytes,
+                     size_t len)
 {
+    w->quiet = false;
     if (zmq_send(socket, bytes, len, ZMQ_DONTWAIT) >= 0)
         return 0;
     if (errno == EAGAIN)
@@ -282,10 +299,11 @@ static int send_session(struct link *l, enum link_channel channel, const char *p
 {
     struct server *server = &l->servers[channel];
     const struct session *s;
+    server->watch.quiet = false;
     while (server->socket && (s = sessions_newest(server->sessions, peer))) {
         bool current = session_current(l, s);
         if (current && zmq_send(server->socket, s->id, s->id_len, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
-            return send_body(l, server->socket, bytes, len);
+            return send_body(l, server->socket, &server->watch, bytes, len);
         if (current && errno != EHOSTUNREACH) {
             l->counters.dropped_full += errno == EAGAIN;
             return errno;
@@ -306,9 +324,9 @@ int link_send(struct link *l, enum link_channel channel, const char *peer, const
         l->counters.dropped_oversized++;
         return EMSGSIZE;
     }
-    const struct conn *c = find_conn(l, channel, peer);
+    struct conn *c = find_conn(l, channel, peer);
     if (c && c->state == CONN_UP)
-        return send_body(l, c->socket, bytes, len);
+        return send_body(l, c->socket, &c->watch, bytes, len);
     return send_session(l, channel, peer, bytes, len);
 }
 
@@ -316,10 +334,14 @@ int link_send(struct link *l, enum link_channel channel, const char *peer, const
 
 /* Reads a message into l->message. Returns 0, EAGAIN, or EBADMSG when it has more than one part,
  * which no link of ours sends. */
-static int read_body(struct link *l, void *socket)
+static int read_body(struct link *l, void *socket, struct watch *w)
 {
-    if (zmq_msg_recv(&l->message, socket, ZMQ_DONTWAIT) < 0)
+    if (w->quiet)
         return EAGAIN;
+    if (zmq_msg_recv(&l->message, socket, ZMQ_DONTWAIT) < 0) {
+        watch_failed(w);
+        return EAGAIN;
+    }
     if (!zmq_msg_more(&l->message))
         return 0;
     while (zmq_msg_more(&l->message) && zmq_msg_recv(&l->message, socket, ZMQ_DONTWAIT) >= 0)
@@ -361,12 +383,13 @@ static int receive_server(struct link *l, enum link_channel channel, struct link
     zmq_msg_t id;
     const char *user_id;
     int rc = EBADMSG;
-    if (!s->socket)
+    if (!s->socket || s->watch.quiet)
         return EAGAIN;
     zmq_msg_init(&id);
     if (zmq_msg_recv(&id, s->socket, ZMQ_DONTWAIT) < 0) {
+        watch_failed(&s->watch);
         rc = EAGAIN;
-    } else if (zmq_msg_more(&id) && read_body(l, s->socket) == 0 &&
+    } else if (zmq_msg_more(&id) && read_body(l, s->socket, &s->watch) == 0 &&
                identify(l, zmq_msg_data(&id), zmq_msg_size(&id), e->peer, &user_id)) {
         sessions_seen(s->sessions, zmq_msg_data(&id), zmq_msg_size(&id),
                       zmq_msg_get(&l->message, ZMQ_SRCFD), e->peer, user_id);
@@ -381,7 +404,7 @@ static int receive_conn(struct link *l, struct conn *c, struct link_event *e)
 {
     if (c->state != CONN_UP && c->state != CONN_BROKEN)
         return EAGAIN;
-    int rc = read_body(l, c->socket);
+    int rc = read_body(l, c->socket, &c->watch);
     if (rc == EAGAIN && c->state == CONN_BROKEN)
         conn_down(&l->base, c);
     if (rc)
@@ -445,38 +468,54 @@ int link_receive(struct link *l, struct link_event *event)
 
 /* --- waiting --- */
 
-static void add_item(struct link *l, void *socket, int fd, short events)
+static void add_watch(struct link *l, struct watch *w, void *socket, bool *news)
 {
-    zmq_pollitem_t item = {.socket = socket, .fd = fd, .events = events};
-    g_array_append_val(l->items, item);
+    struct pollfd fd = {.fd = w->fd, .events = POLLIN};
+    *news |= watch_ask(w, socket);
+    g_array_append_val(l->fds, fd);
+    g_ptr_array_add(l->watches, w);
 }
 
-static short zmq_events(short events)
+/* Fills l->fds; does a socket have something already? One of which libzmq gave no descriptor is
+ * taken to have. */
+static bool collect_fds(struct link *l, const struct pollfd *extra, size_t extra_count)
 {
-    return (short)((events & POLLIN ? ZMQ_POLLIN : 0) | (events & POLLOUT ? ZMQ_POLLOUT : 0) |
-                   (events & POLLPRI ? ZMQ_POLLPRI : 0) | ZMQ_POLLERR);
-}
-
-static void collect_items(struct link *l, const struct pollfd *extra, size_t extra_count)
-{
-    g_array_set_size(l->items, 0);
+    bool news = false;
+    g_array_set_size(l->fds, 0);
+    g_ptr_array_set_size(l->watches, 0);
     for (int c = 0; c < LINK_CHANNELS; c++) {
-        if (!l->servers[c].socket)
+        struct server *s = &l->servers[c];
+        if (!s->socket)
             continue;
-        add_item(l, l->servers[c].socket, 0, ZMQ_POLLIN);
+        add_watch(l, &s->watch, s->socket, &news);
         if (l->base.settings.drain_monitors)
-            add_item(l, l->servers[c].monitor, 0, ZMQ_POLLIN);
+            add_watch(l, &s->monitor_watch, s->monitor, &news);
     }
     for (guint i = 0; i < l->conns->len; i++) {
-        const struct conn *c = g_ptr_array_index(l->conns, i);
+        struct conn *c = g_ptr_array_index(l->conns, i);
         if (!c->socket)
             continue;
-        add_item(l, c->socket, 0, ZMQ_POLLIN);
-        add_item(l, c->monitor, 0, ZMQ_POLLIN);
+        add_watch(l, &c->monitor_watch, c->monitor, &news);
+        if (c->state != CONN_TRYING) /* else nobody would read it */
+            add_watch(l, &c->watch, c->socket, &news);
     }
-    for (size_t i = 0; i < extra_count; i++)
-        if (extra[i].fd >= 0)
-            add_item(l, NULL, extra[i].fd, zmq_events(extra[i].events));
+    g_array_append_vals(l->fds, extra, (guint)extra_count);
+    return news;
+}
+
+/* After a poll: notes which sockets have commands; did it tell anything about `extra`? */
+static bool note_events(struct link *l, struct pollfd *extra, size_t extra_count)
+{
+    const struct pollfd *fd = (const struct pollfd *)l->fds->data;
+    bool told = false;
+    for (guint i = 0; i < l->watches->len; i++, fd++)
+        if (fd->revents)
+            ((struct watch *)g_ptr_array_index(l->watches, i))->quiet = false;
+    for (size_t i = 0; i < extra_count; i++, fd++) {
+        extra[i].revents = fd->revents;
+        told |= fd->revents != 0;
+    }
+    return told;
 }
 
 /* When upkeep has something to do although no socket says so; G_MAXINT64 = never. */
@@ -496,24 +535,26 @@ static gint64 next_timer(const struct link *l)
     return next;
 }
 
+/* Milliseconds from now on, rounded up, for poll(). */
+static int poll_ms(gint64 end)
+{
+    gint64 left = end == G_MAXINT64 ? -1 : end - g_get_monotonic_time();
+    return end == G_MAXINT64 ? -1 : left <= 0 ? 0 : (int)MIN((left + 999) / 1000, INT_MAX);
+}
+
 int link_wait(struct link *l, struct pollfd *extra, size_t extra_count, int timeout_ms)
 {
-    gint64 now = g_get_monotonic_time(), timer = next_timer(l);
-    long timeout = timeout_ms < 0 ? -1 : timeout_ms;
-    if (!g_queue_is_empty(&l->base.events) || timer <= now)
-        timeout = 0;
-    else if (timer != G_MAXINT64 && (timeout < 0 || timer < now + (gint64)timeout * 1000))
-        timeout = (long)((timer - now + 999) / 1000);
-    for (size_t i = 0; i < extra_count; i++)
-        extra[i].revents = 0;
-    collect_items(l, extra, extra_count);
-    /* zmq_poll looks at each socket's ZMQ_EVENTS before it sleeps on its edge-triggered
-     * descriptor, so messages that link_receive left behind end the wait at once. */
-    if (zmq_poll((zmq_pollitem_t *)l->items->data, (int)l->items->len, timeout) < 0)
-        return errno;
-    if (extra_count && poll(extra, extra_count, 0) < 0)
-        return errno;
-    return 0;
+    gint64 end = timeout_ms < 0 ? G_MAXINT64 : g_get_monotonic_time() + (gint64)timeout_ms * 1000;
+    end = g_queue_is_empty(&l->base.events) ? MIN(end, next_timer(l)) : 0;
+    for (;;) {
+        bool news = collect_fds(l, extra, extra_count);
+        int n = poll((struct pollfd *)l->fds->data, l->fds->len, news ? 0 : poll_ms(end));
+        if (n < 0)
+            return errno;
+        if (note_events(l, extra, extra_count) || news || n == 0)
+            return 0;
+        /* Commands wait for some socket, which may bring messages or not. */
+    }
 }
 
 struct link_counters link_counters(const struct link *l)

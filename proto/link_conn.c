@@ -78,6 +78,8 @@ int conn_open(struct link_base *b, struct conn *c, gint64 now, char *error, size
         socket_close(&c->socket, &c->monitor);
         return rc;
     }
+    watch_start(&c->watch, c->socket);
+    watch_start(&c->monitor_watch, c->monitor);
     c->state = CONN_TRYING;
     c->retry_us = now + ATTEMPT_US;
     return 0;
@@ -126,8 +128,14 @@ void conn_upkeep(struct link_base *b, struct conn *c, gint64 now)
     uint16_t event;
     uint32_t value;
     char error[128];
-    while (c->monitor && monitor_next(c->monitor, &event, &value))
-        conn_event(b, c, event, now);
+    while (c->monitor && !c->monitor_watch.quiet) {
+        if (monitor_next(c->monitor, &event, &value)) {
+            conn_event(b, c, event, now);
+        } else {
+            watch_failed(&c->monitor_watch);
+            break;
+        }
+    }
     if ((c->state != CONN_WAITING && c->state != CONN_TRYING) || c->retry_us > now)
         return;
     if (c->state == CONN_TRYING)

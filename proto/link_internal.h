@@ -74,8 +74,22 @@ struct link_socket_config {
 void *socket_create(void *ctx, const struct link_socket_config *c, const uint8_t *server_key,
                     void **monitor, char *error, size_t error_size);
 void socket_close(void **socket, void **monitor);
-/* The next event of a monitor without waiting; false if there is none. */
+/* The next event of a monitor without waiting; false if there is none, with errno. */
 bool monitor_next(void *monitor, uint16_t *event, uint32_t *value);
+
+/* What is known of a socket's news. libzmq's descriptor of a socket tells that commands wait for
+ * it, not messages, and whoever calls the socket takes them from it: so it says all only while the
+ * socket is left alone after it had nothing more. Asking libzmq costs system calls, each time. */
+struct watch {
+    int fd;
+    bool quiet; /* had nothing more, and was not touched since */
+};
+
+void watch_start(struct watch *w, void *socket);
+/* A call of libzmq to receive from the socket failed, with errno. */
+void watch_failed(struct watch *w);
+/* Something may be there to receive: asks libzmq, unless the socket is quiet. */
+bool watch_ask(struct watch *w, void *socket);
 /* Connects to our own ROUTER with a random key. 0 = it was refused, as it must be. */
 int socket_canary(void *ctx, const struct link_socket_config *c, const char *endpoint, char *error,
                   size_t error_size);
@@ -104,6 +118,7 @@ struct conn { /* ours to a peer */
     uint8_t server_key[LINK_KEY_BYTES];
     char *endpoint;
     void *socket, *monitor;
+    struct watch watch, monitor_watch;
     enum conn_state state;
     gint64 retry_us;
     unsigned failures;   /* attempts in a row that did not come up .. */

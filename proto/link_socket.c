@@ -129,13 +129,42 @@ void socket_close(void **socket, void **monitor)
 bool monitor_next(void *monitor, uint16_t *event, uint32_t *value)
 {
     uint8_t frame[6]; /* event and value, in the order of this machine */
-    int rc = zmq_recv(monitor, frame, sizeof frame, ZMQ_DONTWAIT);
-    if (rc < 0)
-        return false;
+    int rc;
+    do {
+        rc = zmq_recv(monitor, frame, sizeof frame, ZMQ_DONTWAIT);
+        if (rc < 0)
+            return false;
+        zmq_recv(monitor, NULL, 0, ZMQ_DONTWAIT); /* the endpoint */
+    } while (rc != sizeof frame);
     memcpy(event, frame, sizeof *event);
     memcpy(value, frame + sizeof *event, sizeof *value);
-    zmq_recv(monitor, NULL, 0, ZMQ_DONTWAIT); /* the endpoint */
-    return rc == sizeof frame;
+    return true;
+}
+
+void watch_start(struct watch *w, void *socket)
+{
+    size_t size = sizeof w->fd;
+    w->quiet = false;
+    if (zmq_getsockopt(socket, ZMQ_FD, &w->fd, &size) != 0)
+        w->fd = -1;
+}
+
+void watch_failed(struct watch *w)
+{
+    w->quiet = w->fd >= 0 && errno == EAGAIN;
+}
+
+bool watch_ask(struct watch *w, void *socket)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    if (w->quiet)
+        return false;
+    /* This takes all commands that wait. */
+    if (zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 || (events & ZMQ_POLLIN))
+        return true;
+    w->quiet = w->fd >= 0;
+    return false;
 }
 
 static int canary_verdict(void *monitor, char *error, size_t error_size)
