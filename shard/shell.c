@@ -418,6 +418,8 @@ static void housekeeping(struct shell *s, uint64_t now)
 static uint64_t wait_ms(const struct shell *s, uint64_t now, bool more)
 {
     uint64_t deadline = MIN(shard_core_deadline(s->core), now + MAX_WAIT_MS);
+    /* Its time goes in milliseconds: what the last tick left undone is not for this one either. */
+    deadline = MAX(deadline, s->last_tick_ms + 1);
     if (s->watchdog_ms != 0)
         deadline = MIN(deadline, s->next_watchdog_ms);
     if (more || s->failed_stores->len > 0 || deadline <= now)
