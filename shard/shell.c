@@ -365,12 +365,16 @@ static bool take_messages(struct shell *s)
     return true; /* there may be more */
 }
 
-static void take_results(struct shell *s)
+static void take_routes(struct shell *s)
 {
     for (struct route_result *r; (r = shell_routes_done(s->routes)) != NULL;) {
         struct shard_event e = {.kind = SHARD_EV_ROUTED, .routed = r, .more = true};
         shell_step(s, &e);
     }
+}
+
+static void take_stored(struct shell *s)
+{
     uint64_t ticket;
     int error;
     while (store_writer_done(s->writer, &ticket, &error)) {
@@ -381,6 +385,10 @@ static void take_results(struct shell *s)
             .kind = SHARD_EV_STORED, .ticket = ticket, .error = error, .more = true};
         shell_step(s, &e);
     }
+}
+
+static void take_unstored(struct shell *s)
+{
     for (guint i = 0; i < s->failed_stores->len; i++) { /* may grow while it runs */
         struct pending_stored f = g_array_index(s->failed_stores, struct pending_stored, i);
         struct shard_event e = {.kind = SHARD_EV_STORED, .ticket = f.ticket, .error = f.error};
@@ -436,7 +444,11 @@ static bool turn(struct shell *s, struct pollfd *fds, bool *more)
     if (fds[FD_VERBS].revents != 0 && shell_verbs_down(s->verbs))
         port_down(s, "asynchronous event");
     *more = take_messages(s);
-    take_results(s);
+    if (fds[FD_ROUTES].revents != 0)
+        take_routes(s);
+    if (fds[FD_STORE].revents != 0)
+        take_stored(s);
+    take_unstored(s);
     uint64_t now = shell_now_ms();
     if (s->stepped || now >= shard_core_deadline(s->core))
         tick(s, now);
