@@ -441,6 +441,8 @@ static bool turn(struct shell *s, struct pollfd *fds, bool *more)
         return false;
     if (fds[FD_PORT].revents != 0)
         take_mads(s);
+    if (s->port_lost)
+        fds[FD_PORT].fd = -1; /* it would stay readable */
     if (fds[FD_VERBS].revents != 0 && shell_verbs_down(s->verbs))
         port_down(s, "asynchronous event");
     *more = take_messages(s);
