@@ -40,8 +40,7 @@ static void send_view(struct shard_core *c, enum shard_channel channel, const ch
         uint32_t id = c->assignment->domains[i]->id;
         GPtrArray *chunks = view_snapshot(c->view, id, CHUNK_BYTES);
         for (guint k = 0; k < chunks->len; k++)
-            send_chunk(c, channel, peer, id, k, k + 1 == chunks->len,
-                       g_ptr_array_index(chunks, k));
+            send_chunk(c, channel, peer, id, k, k + 1 == chunks->len, g_ptr_array_index(chunks, k));
         g_ptr_array_set_free_func(chunks, NULL);
         g_ptr_array_unref(chunks);
     }

@@ -27,9 +27,9 @@ struct contact {
     uint64_t next_hello_ms, next_heartbeat_ms;
     uint64_t confirmed_ms; /* when the latest acknowledged heartbeat was sent; 0 = none */
     uint64_t sent_ms[HEARTBEATS_KEPT]; /* by number, of the latest ones */
-    uint64_t heartbeat_seq; /* of the last one sent; an acknowledgement names it */
-    uint64_t confirm_seq;   /* Sets wait for the acknowledgement of this one */
-    GHashTable *up;         /* names of coordinators with a session */
+    uint64_t heartbeat_seq;            /* of the last one sent; an acknowledgement names it */
+    uint64_t confirm_seq;              /* Sets wait for the acknowledgement of this one */
+    GHashTable *up;                    /* names of coordinators with a session */
     bool refused_said;
 };
 
@@ -78,12 +78,13 @@ static void acknowledged(struct shard_core *c, const struct envelope *m)
 bool contact_fresh(const struct shard_core *c)
 {
     uint32_t grace = c->cluster && c->cluster->isolation_grace_ms ? c->cluster->isolation_grace_ms
-                                                                 : DEFAULT_GRACE_MS;
+                                                                  : DEFAULT_GRACE_MS;
     /* Three quarters: what is on the wire by then is answered before the grace ends. */
     return c->contact->confirmed_ms && c->now_ms < c->contact->confirmed_ms + grace / 4 * 3;
 }
 
-/* -- what we say ------------------------------------------------------------------------------------ */
+/* -- what we say
+ * ------------------------------------------------------------------------------------ */
 
 static void send_hello(struct shard_core *c, const char *coordinator)
 {
@@ -107,8 +108,7 @@ static void send_hello(struct shard_core *c, const char *coordinator)
               (ProtobufCMessage *)h);
 }
 
-static Heddle__DomainReport *domain_report(const struct shard_core *c,
-                                           const struct owned_domain *d)
+static Heddle__DomainReport *domain_report(const struct shard_core *c, const struct owned_domain *d)
 {
     const struct view_domain *v = view_domain(c->view, d->id);
     Heddle__DomainReport *r = g_new0(Heddle__DomainReport, 1);
@@ -163,8 +163,7 @@ static void send_heartbeats(struct shard_core *c)
     c->contact->sent_ms[seq % HEARTBEATS_KEPT] = c->now_ms;
     for (guint i = 0; i < c->cfg.coordinators->len; i++)
         core_send(c, SHARD_CONTROL, g_ptr_array_index(c->cfg.coordinators, i),
-                  HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, 0, 0, seq,
-                  (ProtobufCMessage *)heartbeat(c));
+                  HEDDLE__MESSAGE_TYPE__MSG_HEARTBEAT, 0, 0, seq, (ProtobufCMessage *)heartbeat(c));
     c->max_stall_ms = 0;
 }
 
@@ -213,7 +212,8 @@ void contact_rejoin(struct shard_core *c)
         send_hello(c, g_ptr_array_index(c->cfg.coordinators, i));
 }
 
-/* -- what we are told --------------------------------------------------------------------------------- */
+/* -- what we are told
+ * --------------------------------------------------------------------------------- */
 
 static ProtobufCMessage *copy(const ProtobufCMessage *m)
 {
@@ -317,8 +317,8 @@ static void welcome(struct shard_core *c, const Heddle__Welcome *w)
     c->cluster = (Heddle__ClusterConfig *)copy(&w->config->base);
     configure_smpq(c);
     take_assignment(c, w->assignment);
-    core_log(c, HL_INFO, "joined", "incarnation=%016" PRIx64 " revision=%" PRIu64,
-             c->incarnation, c->assignment->revision);
+    core_log(c, HL_INFO, "joined", "incarnation=%016" PRIx64 " revision=%" PRIu64, c->incarnation,
+             c->assignment->revision);
 }
 
 static void granted(struct shard_core *c, const Heddle__SignedGrant *s)
@@ -328,8 +328,8 @@ static void granted(struct shard_core *c, const Heddle__SignedGrant *s)
         core_log(c, HL_ERROR, "grant_refused", "reason=\"bad signature\"");
         return;
     }
-    if (strcmp(g->owner, c->cfg.name) == 0 && g->owner_boot_id == c->cfg.boot_id &&
-        c->assignment && g->incarnation == c->assignment->incarnation && !c->stepped_down)
+    if (strcmp(g->owner, c->cfg.name) == 0 && g->owner_boot_id == c->cfg.boot_id && c->assignment &&
+        g->incarnation == c->assignment->incarnation && !c->stepped_down)
         domain_granted(c, g, s);
     heddle__grant__free_unpacked(g, NULL);
 }

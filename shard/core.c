@@ -13,6 +13,7 @@
 #include "shard/core_internal.h"
 #include "shard/domain.h"
 #include "shard/explore.h"
+#include "shard/keys.h"
 #include "shard/own_port.h"
 #include "shard/paths.h"
 #include "shard/persist.h"
@@ -27,9 +28,9 @@
 #include "shard/traps.h"
 
 #define MAX_QUEUED_SMPS 65536u
-#define DIRECTED_AFTER_LOSS_MS 2000u
 
-/* -- actions ------------------------------------------------------------------------------------------ */
+/* -- actions
+ * ------------------------------------------------------------------------------------------ */
 
 static void log_action(struct shard_core *c, int level, const char *event, const char *format,
                        va_list ap)
@@ -112,7 +113,8 @@ static void emit_store(struct shard_core *c)
     c->store_items = g_ptr_array_new();
 }
 
-/* -- what the parts ask ------------------------------------------------------------------------------- */
+/* -- what the parts ask
+ * ------------------------------------------------------------------------------- */
 
 struct owned_domain *core_owned(const struct shard_core *c, uint32_t domain)
 {
@@ -127,8 +129,8 @@ struct owned_domain *core_owned_switch(const struct shard_core *c, uint64_t swit
 
 bool core_may_set(const struct shard_core *c)
 {
-    return c->assignment && !c->unsure && !c->foreign_sm_guid && !c->stepped_down && !c->port_dead &&
-           contact_fresh(c);
+    return c->assignment && !c->unsure && !c->foreign_sm_guid && !c->stepped_down &&
+           !c->port_dead && contact_fresh(c);
 }
 
 void core_foreign_sm_changed(struct shard_core *c)
@@ -167,64 +169,6 @@ const Heddle__SubnetOptions *core_options(const struct shard_core *c)
     return c->cluster->subnet;
 }
 
-/* Every switch holds the tables of the present view: LID-routed packets arrive. */
-static bool fabric_programmed(const struct shard_core *c)
-{
-    const uint8_t *digest = tables_digest(c);
-    for (size_t i = 0; digest && i < c->assignment->n_domains; i++) {
-        const Heddle__Domain *d = c->assignment->domains[i];
-        const struct view_domain *v = view_domain(c->view, d->id);
-        if (d->id == 0 || d->n_switches == 0)
-            continue;
-        if (!v || v->phase != HEDDLE__DOMAIN_PHASE__PHASE_RUNNING || !v->has_programmed ||
-            memcmp(v->programmed_digest, digest, 32) != 0)
-            return false;
-    }
-    return digest != NULL;
-}
-
-/* Besides, the own port must be ACTIVE with the LID we think, and no LID-routed SMP of ours have
- * been lost of late: then directed routes find their way round what is broken. */
-static bool lid_routing_works(const struct shard_core *c)
-{
-    return c->own.state == PORT_STATE_ACTIVE && c->own.lid && c->own.lid == core_own_lid(c) &&
-           c->now_ms >= c->directed_until_ms && fabric_programmed(c);
-}
-
-void core_unanswered(struct shard_core *c, const struct smp_request *r)
-{
-    if (!r->directed)
-        c->directed_until_ms = c->now_ms + DIRECTED_AFTER_LOSS_MS;
-}
-
-bool core_address_switch(struct shard_core *c, uint64_t guid, struct smp_request *r)
-{
-    const struct view_switch *s = view_switch(c->view, guid);
-    if (s && s->reachable && lid_routing_works(c) && view_switch_lid(s)) {
-        r->directed = false;
-        r->dlid = view_switch_lid(s);
-        return true;
-    }
-    r->directed = true;
-    return paths_to_switch(c, guid, &r->path);
-}
-
-bool core_address_end_port(struct shard_core *c, const struct view_end_port *e,
-                           struct smp_request *r)
-{
-    const struct view_switch *s = view_switch(c->view, e->switch_guid);
-    if (s && lid_routing_works(c) && e->lid && e->present &&
-        mad_get_field((void *)e->portinfo, 0, IB_PORT_STATE_F) == PORT_STATE_ACTIVE &&
-        mad_get_field((void *)e->portinfo, 0, IB_PORT_LID_F) == e->lid) {
-        r->directed = false;
-        r->dlid = e->lid;
-        return true;
-    }
-    r->directed = true;
-    return paths_to_switch(c, e->switch_guid, &r->path) &&
-           dr_path_extend(&r->path, e->switch_port);
-}
-
 void core_smpq_limits(struct shard_core *c, uint32_t per_port, uint32_t per_target,
                       uint32_t timeout_ms, uint32_t retries)
 {
@@ -242,7 +186,8 @@ void core_smpq_limits(struct shard_core *c, uint32_t per_port, uint32_t per_targ
         c->smpq = smpq_create(&q);
 }
 
-/* -- replication's callbacks ---------------------------------------------------------------------------- */
+/* -- replication's callbacks
+ * ---------------------------------------------------------------------------- */
 
 static void on_send(void *user, enum shard_channel channel, const char *peer,
                     const struct envelope *m)
@@ -316,7 +261,9 @@ static void on_suffix_done(void *user, uint32_t domain)
     domain_suffix_done(user, domain);
 }
 
-/* -- life ------------------------------------------------------------------------------------------------ */
+/* -- life
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static GPtrArray *copy_names(const GPtrArray *names)
 {
@@ -338,10 +285,10 @@ struct shard_core *shard_core_create(const struct shard_core_config *config)
     c->view = view_create();
     c->owned = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)owned_domain_free);
     c->seen_live = g_hash_table_new(NULL, NULL);
-    c->known_lids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-    c->backed_lids = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    c->known_lids = guid_table_new(NULL);
+    c->backed_lids = guid_table_new(NULL);
     c->lid_backup = g_ptr_array_new();
-    c->quarantined = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    c->quarantined = guid_table_new(NULL);
     struct replication_callbacks cb = {.user = c,
                                        .send = on_send,
                                        .applied = on_applied,
@@ -408,7 +355,8 @@ void shard_core_destroy(struct shard_core *c)
     g_free(c);
 }
 
-/* -- events ---------------------------------------------------------------------------------------------- */
+/* -- events
+ * ---------------------------------------------------------------------------------------------- */
 
 static void sa_request(struct shard_core *c, const struct shard_event *e)
 {
@@ -591,10 +539,15 @@ void shard_core_step(struct shard_core *c, const struct shard_event *event, uint
 
 uint64_t shard_core_deadline(const struct shard_core *c)
 {
-    const uint64_t due[] = {own_port_deadline(c), contact_deadline(c), probes_deadline(c),
-                            smpq_deadline(c->smpq), explore_deadline(c), domain_deadline(c),
+    const uint64_t due[] = {own_port_deadline(c),
+                            contact_deadline(c),
+                            probes_deadline(c),
+                            smpq_deadline(c->smpq),
+                            explore_deadline(c),
+                            domain_deadline(c),
                             c->assignment ? setup_deadline(c) : UINT64_MAX,
-                            c->assignment ? tables_deadline(c) : UINT64_MAX, sweep_deadline(c),
+                            c->assignment ? tables_deadline(c) : UINT64_MAX,
+                            sweep_deadline(c),
                             replication_deadline(c->repl)};
     uint64_t first = UINT64_MAX;
     for (size_t i = 0; i < G_N_ELEMENTS(due); i++)

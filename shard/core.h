@@ -51,15 +51,15 @@ struct shard_stored { /* a value of the store's tables, handed in at start */
 enum shard_event_kind {
     SHARD_EV_START,
     SHARD_EV_TICK,
-    SHARD_EV_MAD,         /* received: mad, len, address */
-    SHARD_EV_MAD_FAILED,  /* a request came back unanswered: mad (for its TID) */
-    SHARD_EV_MESSAGE,     /* from an authenticated peer */
+    SHARD_EV_MAD,        /* received: mad, len, address */
+    SHARD_EV_MAD_FAILED, /* a request came back unanswered: mad (for its TID) */
+    SHARD_EV_MESSAGE,    /* from an authenticated peer */
     SHARD_EV_LINK_UP,
     SHARD_EV_LINK_DOWN,
-    SHARD_EV_ROUTED,      /* a job of SHARD_ACT_ROUTE is done; the core takes the result over */
-    SHARD_EV_STORED,      /* a batch of SHARD_ACT_STORE is durable, or error */
-    SHARD_EV_PORT_DOWN,   /* the local port died (asynchronous event): step down */
-    SHARD_EV_STALLED,     /* the loop stalled for stall_ms before this event */
+    SHARD_EV_ROUTED,    /* a job of SHARD_ACT_ROUTE is done; the core takes the result over */
+    SHARD_EV_STORED,    /* a batch of SHARD_ACT_STORE is durable, or error */
+    SHARD_EV_PORT_DOWN, /* the local port died (asynchronous event): step down */
+    SHARD_EV_STALLED,   /* the loop stalled for stall_ms before this event */
 };
 
 enum shard_channel { SHARD_CONTROL, SHARD_DELTA, SHARD_BULK }; /* = enum link_channel */
@@ -77,9 +77,9 @@ struct route_result {
     uint8_t digest[32];
     struct rt_plan *plan; /* NULL on error */
     char error[256];
-    GArray *switches;  /* as in the job */
-    GPtrArray *rows;   /* uint8_t[row_size] each, g_malloc */
-    size_t row_size;   /* multiple of RT_LFT_BLOCK, above max_lid */
+    GArray *switches; /* as in the job */
+    GPtrArray *rows;  /* uint8_t[row_size] each, g_malloc */
+    size_t row_size;  /* multiple of RT_LFT_BLOCK, above max_lid */
 };
 void route_job_free(struct route_job *j);
 void route_result_free(struct route_result *r);
@@ -108,7 +108,7 @@ struct shard_event {
 
 enum shard_action_kind {
     SHARD_ACT_SEND_MAD,
-    SHARD_ACT_SEND, /* message to a peer */
+    SHARD_ACT_SEND,  /* message to a peer */
     SHARD_ACT_PEERS, /* allow and connect these members, drop others */
     SHARD_ACT_ROUTE,
     SHARD_ACT_STORE,

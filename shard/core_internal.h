@@ -30,12 +30,12 @@ struct own_port { /* the local HCA port, by MAD */
     uint8_t leaf_port;
 };
 
-enum owned_step { /* of a domain that this shard owns */
-    OWNED_SUFFIX,    /* collecting what the last owner published */
-    OWNED_EXPLORING, /* reading its nodes */
-    OWNED_EXPLORED,  /* waiting until all domains have said which LIDs they found */
-    OWNED_SETUP,     /* LIDs are in the view: ports, tables, links go on */
-    OWNED_RUNNING,   /* all of it was done once */
+enum owned_step {                  /* of a domain that this shard owns */
+                  OWNED_SUFFIX,    /* collecting what the last owner published */
+                  OWNED_EXPLORING, /* reading its nodes */
+                  OWNED_EXPLORED,  /* waiting until all domains have said which LIDs they found */
+                  OWNED_SETUP,     /* LIDs are in the view: ports, tables, links go on */
+                  OWNED_RUNNING,   /* all of it was done once */
 };
 
 struct owned_domain {
@@ -51,9 +51,9 @@ struct owned_domain {
     bool dirty_state;
     uint64_t last_flush_ms;
     uint64_t next_check_ms; /* of the conditions for the next step */
-    uint64_t audit_ms;       /* when all its switches are read again after a takeover; 0 = done */
+    uint64_t audit_ms;      /* when all its switches are read again after a takeover; 0 = done */
     uint32_t switch_count, end_port_count; /* as of the last flush */
-    uint64_t intent_seq; /* seq of the delta with the open intent, 0 = none */
+    uint64_t intent_seq;                   /* seq of the delta with the open intent, 0 = none */
 };
 
 struct shard_core {
@@ -68,25 +68,25 @@ struct shard_core {
     Heddle__Assignment *assignment; /* NULL until welcomed */
     uint64_t incarnation;
     struct own_port own;
-    uint64_t own_next_ms; /* when it is asked again */
-    GHashTable *owned; /* domain id -> struct owned_domain * */
+    uint64_t own_next_ms;  /* when it is asked again */
+    GHashTable *owned;     /* domain id -> struct owned_domain * */
     GHashTable *seen_live; /* domain ids whose records came from a live peer or from us */
     uint32_t act_count;
     uint32_t loop_turn;
     uint32_t max_stall_ms;
-    bool unsure;  /* Sets wait until a coordinator has confirmed the grants: after a stall, a loss
-                     of contact, a dead port */
+    bool unsure;    /* Sets wait until a coordinator has confirmed the grants: after a stall, a loss
+                       of contact, a dead port */
     bool was_fresh; /* contact, as of the last pump */
     bool could_set; /* as of the last pump: Sets may be waiting in the queue */
-    uint64_t foreign_sm_guid; /* of any domain of the view: no Set while there is one */
-    GHashTable *backed_lids;  /* port GUID -> LID, as the ledger was told */
-    GPtrArray *lid_backup;    /* Heddle__FoundLid, to be told at the end of the step */
-    unsigned foreign_asked; /* SMs that were asked who they are and have not answered yet */
-    bool stepped_down; /* the local port died for good */
-    bool port_dead;    /* the local port is Down now: others see it, and take over */
+    uint64_t foreign_sm_guid;   /* of any domain of the view: no Set while there is one */
+    GHashTable *backed_lids;    /* port GUID -> LID, as the ledger was told */
+    GPtrArray *lid_backup;      /* Heddle__FoundLid, to be told at the end of the step */
+    unsigned foreign_asked;     /* SMs that were asked who they are and have not answered yet */
+    bool stepped_down;          /* the local port died for good */
+    bool port_dead;             /* the local port is Down now: others see it, and take over */
     uint64_t directed_until_ms; /* LID routing is not trusted until then */
-    GHashTable *known_lids;  /* port GUID -> LID, from store and ledger */
-    GHashTable *quarantined; /* node GUIDs seen twice -> NULL */
+    GHashTable *known_lids;     /* port GUID -> LID, from store and ledger */
+    GHashTable *quarantined;    /* node GUIDs seen twice -> NULL */
     uint64_t store_ticket;
     GPtrArray *store_items; /* struct shard_store_item, of this step */
     struct contact *contact;
@@ -99,7 +99,8 @@ struct shard_core {
     struct probes *probes;
 };
 
-/* -- actions (actions are appended to the step in progress) -------------------------------------- */
+/* -- actions (actions are appended to the step in progress) --------------------------------------
+ */
 void core_log(struct shard_core *c, int level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Sends a message; fills cluster, sender, boot id and incarnation; takes body over. */
@@ -111,7 +112,8 @@ void core_smpq_limits(struct shard_core *c, uint32_t per_port, uint32_t per_targ
                       uint32_t timeout_ms, uint32_t retries);
 void core_store(struct shard_core *c, const char *table, GBytes *key, GBytes *value);
 
-/* -- domains -------------------------------------------------------------------------------------- */
+/* -- domains --------------------------------------------------------------------------------------
+ */
 struct owned_domain *core_owned(const struct shard_core *c, uint32_t domain); /* or NULL */
 /* The owned domain of a switch, or NULL when it is not ours. */
 struct owned_domain *core_owned_switch(const struct shard_core *c, uint64_t switch_guid);

@@ -8,34 +8,18 @@
 #include "proto/grant.h"
 #include "shard/core_internal.h"
 #include "shard/explore.h"
+#include "shard/keys.h"
 #include "shard/lids.h"
 #include "shard/paths.h"
 #include "shard/setup.h"
 #include "shard/sweep.h"
 #include "shard/tables.h"
 
-#define FLUSH_MS 10u          /* changes of records are gathered this long */
-#define STEP_CHECK_MS 5u      /* conditions that walk the domain are looked at this often */
-#define AUDIT_AFTER_MS 500u   /* after a takeover: the Sets go first */
+#define FLUSH_MS 10u        /* changes of records are gathered this long */
+#define STEP_CHECK_MS 5u    /* conditions that walk the domain are looked at this often */
+#define AUDIT_AFTER_MS 500u /* after a takeover: the Sets go first */
 #define LID_REPORT_DEFAULT_MS 10000u
 #define DELTA_MAX_RECORDS 64u /* switches in one delta: keeps messages far below the limit */
-
-struct end_key {
-    uint64_t guid;
-    uint8_t num;
-};
-
-static guint end_key_hash(gconstpointer p)
-{
-    const struct end_key *k = p;
-    return g_int64_hash(&k->guid) * 31u + k->num;
-}
-
-static gboolean end_key_equal(gconstpointer a, gconstpointer b)
-{
-    const struct end_key *x = a, *y = b;
-    return x->guid == y->guid && x->num == y->num;
-}
 
 void owned_domain_free(struct owned_domain *d)
 {
@@ -61,7 +45,8 @@ static GBytes *pack_grant(const Heddle__SignedGrant *s)
     return g_bytes_new_take(bytes, len);
 }
 
-/* -- ownership ------------------------------------------------------------------------------------ */
+/* -- ownership ------------------------------------------------------------------------------------
+ */
 
 void domain_granted(struct shard_core *c, const Heddle__Grant *g, const Heddle__SignedGrant *s)
 {
@@ -73,8 +58,8 @@ void domain_granted(struct shard_core *c, const Heddle__Grant *g, const Heddle__
     d->id = g->domain;
     d->epoch = g->epoch;
     d->grant = pack_grant(s);
-    d->dirty_switches = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-    d->dirty_end_ports = g_hash_table_new_full(end_key_hash, end_key_equal, g_free, NULL);
+    d->dirty_switches = guid_table_new(NULL);
+    d->dirty_end_ports = g_hash_table_new_full(port_key_hash, port_key_equal, g_free, NULL);
     d->step = OWNED_SUFFIX;
     d->step_since_ms = c->now_ms;
     if (!grant_open_key(g, c->cfg.public_key, c->cfg.secret_key, d->key)) {
@@ -138,8 +123,8 @@ static void begin_bring_up(struct shard_core *c, struct owned_domain *d)
 {
     d->step = d->id == 0 ? OWNED_RUNNING : OWNED_EXPLORING;
     struct view_domain *v = state_of(c, d);
-    v->phase = d->id == 0 ? HEDDLE__DOMAIN_PHASE__PHASE_RUNNING
-                          : HEDDLE__DOMAIN_PHASE__PHASE_EXPLORING;
+    v->phase =
+        d->id == 0 ? HEDDLE__DOMAIN_PHASE__PHASE_RUNNING : HEDDLE__DOMAIN_PHASE__PHASE_EXPLORING;
     v->has_intent = false;
     v->has_programmed = false;
     explore_domain_reset(c, d->id);
@@ -169,13 +154,14 @@ void domain_suffix_done(struct shard_core *c, uint32_t domain)
     tables_wake(c);
 }
 
-/* -- publishing ------------------------------------------------------------------------------------ */
+/* -- publishing
+ * ------------------------------------------------------------------------------------ */
 
 void domain_dirty_switch(struct shard_core *c, uint64_t guid)
 {
     struct owned_domain *d = core_owned_switch(c, guid);
     if (d)
-        g_hash_table_add(d->dirty_switches, g_memdup2(&guid, sizeof guid));
+        g_hash_table_add(d->dirty_switches, guid_key(guid));
 }
 
 void domain_dirty_end_port(struct shard_core *c, const struct view_end_port *e)
@@ -183,7 +169,7 @@ void domain_dirty_end_port(struct shard_core *c, const struct view_end_port *e)
     struct owned_domain *d = core_owned_switch(c, e->switch_guid);
     if (!d)
         return;
-    struct end_key *k = g_new0(struct end_key, 1);
+    struct port_key *k = g_new0(struct port_key, 1);
     k->guid = e->node_guid;
     k->num = e->num;
     g_hash_table_add(d->dirty_end_ports, k);
@@ -200,33 +186,6 @@ static bool is_dirty(const struct owned_domain *d)
            g_hash_table_size(d->dirty_end_ports);
 }
 
-static int by_guid(gconstpointer a, gconstpointer b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int by_end_key(gconstpointer a, gconstpointer b)
-{
-    const struct end_key *x = a, *y = b;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    return (int)x->num - (int)y->num;
-}
-
-static GArray *sorted_keys(GHashTable *set, guint size, GCompareFunc order)
-{
-    GArray *keys = g_array_new(FALSE, FALSE, size);
-    GHashTableIter it;
-    gpointer key;
-    g_hash_table_iter_init(&it, set);
-    while (g_hash_table_iter_next(&it, &key, NULL))
-        g_array_append_vals(keys, key, 1);
-    g_array_sort(keys, order);
-    g_hash_table_remove_all(set);
-    return keys;
-}
-
 /* Counts for status: ports with link, ACTIVE ones, those without a peer. */
 static void count_ports(struct shard_core *c, struct owned_domain *d)
 {
@@ -237,8 +196,7 @@ static void count_ports(struct shard_core *c, struct owned_domain *d)
         const struct view_switch *s = g_ptr_array_index(switches, i);
         for (unsigned n = 1; n <= s->nports; n++) {
             const struct view_port *p = &s->ports[n];
-            if (!p->have_info ||
-                mad_get_field((void *)p->portinfo, 0, IB_PORT_PHYS_STATE_F) != 5 ||
+            if (!p->have_info || mad_get_field((void *)p->portinfo, 0, IB_PORT_PHYS_STATE_F) != 5 ||
                 mad_get_field((void *)p->portinfo, 0, IB_PORT_STATE_F) < 2)
                 continue;
             v->ports_with_link++;
@@ -260,14 +218,15 @@ static void flush(struct shard_core *c, struct owned_domain *d)
     if (d->step == OWNED_SUFFIX || !is_dirty(d))
         return;
     d->last_flush_ms = c->now_ms;
-    GArray *guids = sorted_keys(d->dirty_switches, sizeof(uint64_t), by_guid);
-    GArray *ends = sorted_keys(d->dirty_end_ports, sizeof(struct end_key), by_end_key);
+    GArray *guids = guid_keys_sorted(d->dirty_switches);
+    GArray *ends = port_keys_sorted(d->dirty_end_ports);
+    g_hash_table_remove_all(d->dirty_switches);
+    g_hash_table_remove_all(d->dirty_end_ports);
     d->dirty_state = false;
     count_ports(c, d);
     Heddle__Delta *delta = delta_new();
     for (guint i = 0; i < guids->len; i++) {
-        const struct view_switch *s =
-            view_switch(c->view, g_array_index(guids, uint64_t, i));
+        const struct view_switch *s = view_switch(c->view, g_array_index(guids, uint64_t, i));
         if (s)
             view_delta_add_switch(delta, view_pack_switch(s));
         if (delta->n_switches == DELTA_MAX_RECORDS) {
@@ -276,7 +235,7 @@ static void flush(struct shard_core *c, struct owned_domain *d)
         }
     }
     for (guint i = 0; i < ends->len; i++) {
-        const struct end_key *k = &g_array_index(ends, struct end_key, i);
+        const struct port_key *k = &g_array_index(ends, struct port_key, i);
         const struct view_end_port *e = view_end_port(c->view, k->guid, k->num);
         if (e)
             view_delta_add_end_port(delta, view_pack_end_port(e));
@@ -293,7 +252,8 @@ uint64_t domain_publish(struct shard_core *c, struct owned_domain *d, Heddle__De
     return replication_publish(c->repl, d->id, delta, c->now_ms);
 }
 
-/* -- steps ------------------------------------------------------------------------------------------ */
+/* -- steps
+ * ------------------------------------------------------------------------------------------ */
 
 static GPtrArray *owned_in_order(const struct shard_core *c)
 {
@@ -370,8 +330,7 @@ static void step(struct shard_core *c, struct owned_domain *d)
         setup_begin_domain(c, d);
         tables_wake(c);
     }
-    if (d->step == OWNED_SETUP && tables_domain_done(c, d->id) &&
-        setup_domain_settled(c, d->id)) {
+    if (d->step == OWNED_SETUP && tables_domain_done(c, d->id) && setup_domain_settled(c, d->id)) {
         d->step = OWNED_RUNNING;
         d->step_since_ms = c->now_ms;
         domain_set_phase(c, d, HEDDLE__DOMAIN_PHASE__PHASE_RUNNING);

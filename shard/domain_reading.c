@@ -102,8 +102,8 @@ static void end_port_seen(struct merge *m, struct view_end_port *e)
         e->lmc = (uint8_t)core_options(c)->lmc;
         e->lid = lid_book_assign(book(m), c, m->d, e->port_guid, 0, found, e->lmc);
     }
-    if (e->lid && (found != e->lid ||
-                   mad_get_field(e->portinfo, 0, IB_PORT_SMLID_F) != core_own_lid(c)))
+    if (e->lid &&
+        (found != e->lid || mad_get_field(e->portinfo, 0, IB_PORT_SMLID_F) != core_own_lid(c)))
         setup_unconfirm(c, e->node_guid, e->num);
     sminfo_check_end_port(c, e);
     if (known && same_end_port(known, e))
@@ -158,8 +158,8 @@ static void merge_switch(struct merge *m)
         uint64_t port_guid = mad_get_field64(s->nodeinfo, 0, IB_NODE_PORT_GUID_F);
         if (!known || !lid)
             lid = lid_book_assign(book(m), c, m->d, port_guid, lid, found, 0);
-        if (found != lid || mad_get_field(s->ports[0].portinfo, 0, IB_PORT_SMLID_F) !=
-                                core_own_lid(c))
+        if (found != lid ||
+            mad_get_field(s->ports[0].portinfo, 0, IB_PORT_SMLID_F) != core_own_lid(c))
             setup_unconfirm(c, s->guid, 0);
     }
     mad_set_field(s->ports[0].portinfo, 0, IB_PORT_LID_F, lid);

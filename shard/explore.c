@@ -7,28 +7,29 @@
 
 #include "shard/core_internal.h"
 #include "shard/domain.h"
+#include "shard/keys.h"
 #include "shard/paths.h"
 #include "shard/reader.h"
 
-#define MAX_READINGS 48u         /* at once; the SMP windows bound what is on the wire */
-#define RETRY_MS 200u            /* first pause after a failed reading; doubles up to .. */
+#define MAX_READINGS 48u /* at once; the SMP windows bound what is on the wire */
+#define RETRY_MS 200u    /* first pause after a failed reading; doubles up to .. */
 #define RETRY_MAX_MS 10000u
 #define HOPELESS_ATTEMPTS 3u
 #define NO_ROUTE_GIVE_UP_MS 2000u
-#define PUMP_INTERVAL_MS 2u      /* many readings end at once: look again once for all */
+#define PUMP_INTERVAL_MS 2u /* many readings end at once: look again once for all */
 #define REPORT_INTERVAL_MS 1000u
-#define REREAD_INTERVAL_MS 50u   /* a flapping link is read at most this often, then .. */
+#define REREAD_INTERVAL_MS 50u /* a flapping link is read at most this often, then .. */
 #define LOST_MS 200u
-#define REREAD_MAX_MS 5000u      /* .. ever more slowly */
+#define REREAD_MAX_MS 5000u /* .. ever more slowly */
 
 struct progress { /* of one switch */
-    bool read;        /* in full, since its domain is ours */
-    bool again;       /* asked for while a reading ran or was too early */
+    bool read;    /* in full, since its domain is ours */
+    bool again;   /* asked for while a reading ran or was too early */
     unsigned attempts;
     uint64_t next_ms;
     uint64_t last_read_ms;
     uint64_t lost_since_ms; /* no route to it since then; 0 = there is one */
-    uint32_t interval_ms; /* least time between readings, for those that flap */
+    uint32_t interval_ms;   /* least time between readings, for those that flap */
 };
 
 struct explore {
@@ -51,9 +52,9 @@ static void scanned_free(gpointer p)
 struct explore *explore_create(void)
 {
     struct explore *e = g_new0(struct explore, 1);
-    e->progress = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    e->progress = guid_table_new(g_free);
     e->scanned = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, scanned_free);
-    e->rereads = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    e->rereads = guid_table_new(NULL);
     e->next_retry_ms = UINT64_MAX;
     return e;
 }
@@ -74,7 +75,7 @@ static struct progress *progress_of(struct shard_core *c, uint64_t guid)
     if (!p) {
         p = g_new0(struct progress, 1);
         p->interval_ms = REREAD_INTERVAL_MS;
-        g_hash_table_insert(c->explore->progress, g_memdup2(&guid, sizeof guid), p);
+        g_hash_table_insert(c->explore->progress, guid_key(guid), p);
     }
     return p;
 }
@@ -110,11 +111,12 @@ void explore_reread(struct shard_core *c, uint64_t guid)
 {
     struct progress *p = progress_of(c, guid);
     p->again = true;
-    g_hash_table_add(c->explore->rereads, g_memdup2(&guid, sizeof guid));
+    g_hash_table_add(c->explore->rereads, guid_key(guid));
     explore_wake(c);
 }
 
-/* -- what came of a reading ----------------------------------------------------------------------- */
+/* -- what came of a reading -----------------------------------------------------------------------
+ */
 
 static Heddle__TopologySwitch *topology_of(const struct reading *r)
 {
@@ -200,7 +202,8 @@ static void reading_done(struct shard_core *c, struct reading *r)
     }
 }
 
-/* -- what to read next ----------------------------------------------------------------------------- */
+/* -- what to read next
+ * ----------------------------------------------------------------------------- */
 
 static bool own_missing(struct shard_core *c)
 {
@@ -313,21 +316,9 @@ static void look_for_lost(struct shard_core *c)
     g_array_unref(lost);
 }
 
-static int by_guid(gconstpointer a, gconstpointer b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void consider_rereads(struct shard_core *c)
 {
-    GArray *guids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    GHashTableIter it;
-    gpointer key;
-    g_hash_table_iter_init(&it, c->explore->rereads);
-    while (g_hash_table_iter_next(&it, &key, NULL))
-        g_array_append_vals(guids, key, 1);
-    g_array_sort(guids, by_guid);
+    GArray *guids = guid_keys_sorted(c->explore->rereads);
     for (guint i = 0; i < guids->len; i++) {
         uint64_t guid = g_array_index(guids, uint64_t, i);
         if (core_owned_switch(c, guid))
@@ -338,7 +329,8 @@ static void consider_rereads(struct shard_core *c)
     g_array_unref(guids);
 }
 
-/* -- reports to the coordinators --------------------------------------------------------------------- */
+/* -- reports to the coordinators
+ * --------------------------------------------------------------------- */
 
 static void topology_add(Heddle__Topology *t, GHashTable *scanned, uint64_t guid)
 {
@@ -355,15 +347,11 @@ static void topology_add(Heddle__Topology *t, GHashTable *scanned, uint64_t guid
 static void report(struct shard_core *c, bool complete)
 {
     struct explore *e = c->explore;
-    GArray *guids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    GHashTableIter it;
-    gpointer key;
-    g_hash_table_iter_init(&it, e->scanned);
-    while (g_hash_table_iter_next(&it, &key, NULL)) {
-        if (complete || view_domain_of_switch(c->view, *(uint64_t *)key) == VIEW_NO_DOMAIN)
-            g_array_append_vals(guids, key, 1);
+    GArray *guids = guid_keys_sorted(e->scanned);
+    for (guint i = guids->len; !complete && i-- > 0;) {
+        if (view_domain_of_switch(c->view, g_array_index(guids, uint64_t, i)) != VIEW_NO_DOMAIN)
+            g_array_remove_index(guids, i);
     }
-    g_array_sort(guids, by_guid);
     if (guids->len) {
         for (guint k = 0; k < c->cfg.coordinators->len; k++) {
             Heddle__Topology *t = g_new0(Heddle__Topology, 1);

@@ -16,8 +16,8 @@ struct owned_domain;
 
 struct explore *explore_create(void);
 void explore_destroy(struct explore *e);
-void explore_wake(struct shard_core *c);      /* something changed: look again soon */
-void explore_pump(struct shard_core *c);      /* starts readings; called at the end of a step */
+void explore_wake(struct shard_core *c); /* something changed: look again soon */
+void explore_pump(struct shard_core *c); /* starts readings; called at the end of a step */
 uint64_t explore_deadline(const struct shard_core *c);
 /* A switch of ours is to be read again (a trap, the sweep). Several calls are one reading. */
 void explore_reread(struct shard_core *c, uint64_t guid);

@@ -173,8 +173,8 @@ uint16_t lid_book_assign(struct lid_book *b, struct shard_core *c, const struct 
                  d->id, port_guid);
     }
     if (found && lid && lid != found)
-        core_log(c, HL_NOTICE, "lid_changed",
-                 "port_guid=0x%016" PRIx64 " found=%u assigned=%u", port_guid, found, lid);
+        core_log(c, HL_NOTICE, "lid_changed", "port_guid=0x%016" PRIx64 " found=%u assigned=%u",
+                 port_guid, found, lid);
     hold(b, lid, lmc, port_guid);
     return lid;
 }

@@ -1,60 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directed routes from this shard's port: a breadth-first search over what is known of the links. */
+/* Directed routes from this shard's port: a breadth-first search over what is known of the links.
+ */
 #include "shard/paths.h"
 
 #include <infiniband/mad.h>
 #include <string.h>
 
 #include "shard/core_internal.h"
+#include "shard/keys.h"
 
 struct paths {
     GHashTable *scanned; /* guid -> GArray of struct path_link */
     GHashTable *hinted;
-    GHashTable *seen;   /* struct seen_end -> struct path_link: links from both ends */
+    GHashTable *seen;   /* struct port_key -> struct path_link: links from both ends */
     GHashTable *routes; /* guid -> struct dr_path * */
     GArray *order;      /* uint64_t, nearest first */
     bool valid;
 };
-
-struct seen_end {
-    uint64_t guid;
-    uint8_t port;
-};
-
-static guint seen_end_hash(gconstpointer p)
-{
-    const struct seen_end *e = p;
-    return g_int64_hash(&e->guid) * 31u + e->port;
-}
-
-static gboolean seen_end_equal(gconstpointer a, gconstpointer b)
-{
-    const struct seen_end *x = a, *y = b;
-    return x->guid == y->guid && x->port == y->port;
-}
 
 static void links_free(gpointer p)
 {
     g_array_unref(p);
 }
 
-static GHashTable *guid_table(GDestroyNotify value_free)
-{
-    return g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, value_free);
-}
-
-static gpointer guid_key(uint64_t guid)
-{
-    return g_memdup2(&guid, sizeof guid);
-}
-
 struct paths *paths_create(void)
 {
     struct paths *p = g_new0(struct paths, 1);
-    p->scanned = guid_table(links_free);
-    p->hinted = guid_table(links_free);
-    p->routes = guid_table(g_free);
-    p->seen = g_hash_table_new_full(seen_end_hash, seen_end_equal, g_free, g_free);
+    p->scanned = guid_table_new(links_free);
+    p->hinted = guid_table_new(links_free);
+    p->routes = guid_table_new(g_free);
+    p->seen = g_hash_table_new_full(port_key_hash, port_key_equal, g_free, g_free);
     p->order = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     return p;
 }
@@ -85,7 +60,7 @@ void paths_learn_scan(struct shard_core *c, uint64_t guid, GArray *links)
 static void saw_end(struct paths *p, uint64_t guid, unsigned port, uint64_t peer,
                     unsigned peer_port)
 {
-    struct seen_end end = {guid, (uint8_t)port};
+    struct port_key end = {guid, (uint8_t)port};
     struct path_link link = {peer, (uint8_t)port, (uint8_t)peer_port};
     g_hash_table_replace(p->seen, g_memdup2(&end, sizeof end), g_memdup2(&link, sizeof link));
 }
@@ -100,7 +75,7 @@ void paths_saw_link(struct shard_core *c, uint64_t guid, unsigned port, uint64_t
 bool paths_seen_link(const struct shard_core *c, uint64_t guid, unsigned port,
                      struct path_link *link)
 {
-    struct seen_end end = {guid, (uint8_t)port};
+    struct port_key end = {guid, (uint8_t)port};
     const struct path_link *found = g_hash_table_lookup(c->paths->seen, &end);
     if (found)
         *link = *found;

@@ -57,7 +57,8 @@ void persist_delta(struct shard_core *c, uint32_t domain, const Heddle__Delta *d
         core_store(c, "switch", key_u64(d->removed_switches[i]), NULL);
     for (size_t i = 0; i < d->n_removed_end_ports; i++)
         core_store(c, "endport",
-                   key_port(d->removed_end_ports[i]->node_guid, d->removed_end_ports[i]->num), NULL);
+                   key_port(d->removed_end_ports[i]->node_guid, d->removed_end_ports[i]->num),
+                   NULL);
     for (size_t i = 0; i < d->n_numbers; i++)
         core_store(c, "numbers", key_u64(d->numbers[i]->leaf_guid), value_of(&d->numbers[i]->base));
     persist_domain(c, domain);
@@ -65,8 +66,7 @@ void persist_delta(struct shard_core *c, uint32_t domain, const Heddle__Delta *d
 
 static void back_up(struct shard_core *c, uint64_t port_guid, uint32_t lid, uint32_t lmc)
 {
-    if (!lid ||
-        GPOINTER_TO_UINT(g_hash_table_lookup(c->backed_lids, &port_guid)) == lid)
+    if (!lid || GPOINTER_TO_UINT(g_hash_table_lookup(c->backed_lids, &port_guid)) == lid)
         return;
     g_hash_table_replace(c->backed_lids, g_memdup2(&port_guid, sizeof port_guid),
                          GUINT_TO_POINTER(lid));
@@ -131,8 +131,8 @@ static bool sizes_ok(const ProtobufCBinaryData *b, size_t len)
 static bool load_switch(Heddle__Delta *d, const uint8_t *bytes, size_t len)
 {
     Heddle__SwitchRecord *r = heddle__switch_record__unpack(NULL, len, bytes);
-    bool ok = r && sizes_ok(&r->nodeinfo, 40) && sizes_ok(&r->switchinfo, 20) &&
-              r->description.len <= 64;
+    bool ok =
+        r && sizes_ok(&r->nodeinfo, 40) && sizes_ok(&r->switchinfo, 20) && r->description.len <= 64;
     for (size_t i = 0; ok && i < r->n_ports; i++)
         ok = r->ports[i]->num < 256 && sizes_ok(&r->ports[i]->portinfo, 64);
     if (ok)

@@ -28,8 +28,7 @@ unsigned portinfo_state(const uint8_t *portinfo)
 
 bool portinfo_link_up(const uint8_t *portinfo)
 {
-    return get(portinfo, IB_PORT_PHYS_STATE_F) == 5 &&
-           portinfo_state(portinfo) >= PORT_STATE_INIT;
+    return get(portinfo, IB_PORT_PHYS_STATE_F) == 5 && portinfo_state(portinfo) >= PORT_STATE_INIT;
 }
 
 /* Fields that mean "change" when written back as read. */
@@ -114,8 +113,7 @@ void portinfo_wanted(const uint8_t *current, const struct portinfo_wish *w,
         put(wanted, IB_PORT_STATE_F, w->state);
     }
     if (w->role == PORT_EXTERNAL) {
-        put(wanted, IB_PORT_VL_STALL_COUNT_F,
-            w->leaf ? o->leaf_vl_stall_count : o->vl_stall_count);
+        put(wanted, IB_PORT_VL_STALL_COUNT_F, w->leaf ? o->leaf_vl_stall_count : o->vl_stall_count);
         put(wanted, IB_PORT_HOQ_LIFE_F,
             w->leaf ? o->leaf_head_of_queue_lifetime : o->head_of_queue_lifetime);
     }
@@ -128,10 +126,15 @@ bool portinfo_set_needed(const uint8_t *current, const uint8_t *wanted,
 {
     static const enum MAD_FIELDS address[] = {IB_PORT_LID_F, IB_PORT_SMLID_F, IB_PORT_SMSL_F,
                                               IB_PORT_SUBN_TIMEOUT_F, IB_PORT_LMC_F};
-    static const enum MAD_FIELDS link[] = {
-        IB_PORT_LINK_WIDTH_ENABLED_F, IB_PORT_LINK_SPEED_ENABLED_F, IB_PORT_NEIGHBOR_MTU_F,
-        IB_PORT_OPER_VLS_F, IB_PORT_VL_STALL_COUNT_F, IB_PORT_HOQ_LIFE_F,
-        IB_PORT_LINK_SPEED_EXT_ENABLED_F, IB_PORT_LOCAL_PHYS_ERR_F, IB_PORT_OVERRUN_ERR_F};
+    static const enum MAD_FIELDS link[] = {IB_PORT_LINK_WIDTH_ENABLED_F,
+                                           IB_PORT_LINK_SPEED_ENABLED_F,
+                                           IB_PORT_NEIGHBOR_MTU_F,
+                                           IB_PORT_OPER_VLS_F,
+                                           IB_PORT_VL_STALL_COUNT_F,
+                                           IB_PORT_HOQ_LIFE_F,
+                                           IB_PORT_LINK_SPEED_EXT_ENABLED_F,
+                                           IB_PORT_LOCAL_PHYS_ERR_F,
+                                           IB_PORT_OVERRUN_ERR_F};
     if (w->state != PORT_STATE_NO_CHANGE)
         return true;
     for (size_t i = 0; w->role != PORT_EXTERNAL && i < sizeof address / sizeof address[0]; i++) {

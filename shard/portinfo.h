@@ -16,19 +16,19 @@ enum port_role {
 };
 
 enum port_state { /* IBA 14.2.5.6, PortState */
-    PORT_STATE_NO_CHANGE = 0,
-    PORT_STATE_DOWN = 1,
-    PORT_STATE_INIT = 2,
-    PORT_STATE_ARMED = 3,
-    PORT_STATE_ACTIVE = 4,
+                  PORT_STATE_NO_CHANGE = 0,
+                  PORT_STATE_DOWN = 1,
+                  PORT_STATE_INIT = 2,
+                  PORT_STATE_ARMED = 3,
+                  PORT_STATE_ACTIVE = 4,
 };
 
 struct portinfo_wish {
     enum port_role role;
-    bool leaf;            /* EXTERNAL: a CA or router is cabled to it */
-    uint16_t lid, sm_lid; /* MANAGEMENT, END */
-    uint8_t lmc;          /* END */
-    const uint8_t *peer;  /* PortInfo at the other end; NULL = not known */
+    bool leaf;             /* EXTERNAL: a CA or router is cabled to it */
+    uint16_t lid, sm_lid;  /* MANAGEMENT, END */
+    uint8_t lmc;           /* END */
+    const uint8_t *peer;   /* PortInfo at the other end; NULL = not known */
     enum port_state state; /* to be set, or NO_CHANGE */
 };
 

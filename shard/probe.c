@@ -12,8 +12,8 @@
 
 #define ASKS 3u
 #define ASK_INTERVAL_MS 12u
-#define ANSWER_MS 30u        /* an SMP that is not answered by then counts as unanswered */
-#define LIMIT_MS 150u        /* a probe ends by then whatever came */
+#define ANSWER_MS 30u /* an SMP that is not answered by then counts as unanswered */
+#define LIMIT_MS 150u /* a probe ends by then whatever came */
 #define MAX_PROBES 16u
 #define STATUS_NO_SM 0x000Cu /* what a Linux host without an SM process answers */
 
@@ -133,8 +133,8 @@ static void ask(struct shard_core *c, struct probe *x)
         r.target = leaf ^ (1ull << 62); /* a window of its own */
         r.done = leaf_answered;
         x->leaf_asked = true;
-        x->leaf_done = !leaf || !core_address_switch(c, leaf, &r) ||
-                       smpq_submit(c->smpq, &r, c->now_ms) != 0;
+        x->leaf_done =
+            !leaf || !core_address_switch(c, leaf, &r) || smpq_submit(c->smpq, &r, c->now_ms) != 0;
     }
     request_init(&r, c, x, SMP_SM_INFO, 0);
     r.target = x->asked->port_guid ^ (1ull << 62);

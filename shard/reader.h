@@ -19,9 +19,9 @@ struct reader;
 
 struct reading_port {
     struct view_port port;
-    bool mute;                   /* link up, nobody answered */
-    uint8_t peer_type;           /* NodeInfo.NodeType at the other end, 0 = none */
-    struct view_end_port *end;   /* a CA or router port there, else NULL */
+    bool mute;                 /* link up, nobody answered */
+    uint8_t peer_type;         /* NodeInfo.NodeType at the other end, 0 = none */
+    struct view_end_port *end; /* a CA or router port there, else NULL */
 };
 
 struct reading {
@@ -29,9 +29,9 @@ struct reading {
     bool full;
     bool trust_links; /* who is behind a port may be taken from the other side of the link */
     struct dr_path path;
-    int error;            /* 0; ETIMEDOUT; EXDEV: another node answered there */
-    uint64_t found_guid;  /* for EXDEV */
-    struct view_switch sw; /* ports is NULL; see below */
+    int error;                  /* 0; ETIMEDOUT; EXDEV: another node answered there */
+    uint64_t found_guid;        /* for EXDEV */
+    struct view_switch sw;      /* ports is NULL; see below */
     struct reading_port *ports; /* nports + 1 */
     unsigned pending;
     void (*done)(struct shard_core *c, struct reading *r);

@@ -23,7 +23,8 @@ struct replication_callbacks {
     void (*send)(void *user, enum shard_channel channel, const char *peer,
                  const struct envelope *message);
     /* A delta or snapshot chunk is in the view: mask of view_change. own = it is ours. */
-    void (*applied)(void *user, uint32_t domain, const Heddle__Delta *d, unsigned changed, bool own);
+    void (*applied)(void *user, uint32_t domain, const Heddle__Delta *d, unsigned changed,
+                    bool own);
     /* Verifies the grant in the first delta of an epoch: the named owner, or NULL. */
     bool (*grant_ok)(void *user, const uint8_t *grant, size_t len, uint32_t domain, uint64_t epoch,
                      char owner[64]);
@@ -31,8 +32,8 @@ struct replication_callbacks {
     void (*acked)(void *user, uint32_t domain);
     /* A new owner's collection of suffixes for `domain` is over. */
     void (*suffix_done)(void *user, uint32_t domain);
-    /* A valid first delta of a newer epoch came from another owner: ours of `domain` is over, whether
-     * or not the coordinator's word is here. May be NULL. */
+    /* A valid first delta of a newer epoch came from another owner: ours of `domain` is over,
+     * whether or not the coordinator's word is here. May be NULL. */
     void (*superseded)(void *user, uint32_t domain, uint64_t epoch);
     void (*log)(void *user, int level, const char *event, const char *format, ...)
         __attribute__((format(printf, 4, 5)));

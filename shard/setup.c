@@ -10,6 +10,7 @@
 #include "shard/core_internal.h"
 #include "shard/domain.h"
 #include "shard/explore.h"
+#include "shard/keys.h"
 #include "shard/portinfo.h"
 #include "shard/reader.h"
 #include "shard/tables.h"
@@ -19,13 +20,8 @@
 #define BLOCKED_RETRY_MS 50u /* Sets are not allowed now, or the queue is full */
 #define GIVE_UP_FAILURES 3u  /* a port that refuses does not hold its domain up */
 
-struct port_key {
-    uint64_t guid; /* node GUID */
-    uint8_t num;
-};
-
 struct port_job {
-    bool confirmed;      /* set under this epoch (management and end ports) */
+    bool confirmed; /* set under this epoch (management and end ports) */
     bool in_flight;
     uint8_t failures;
     bool have_accepted;
@@ -39,23 +35,11 @@ struct setup {
     uint64_t retry_ms;
 };
 
-static guint port_key_hash(gconstpointer p)
-{
-    const struct port_key *k = p;
-    return g_int64_hash(&k->guid) * 31u + k->num;
-}
-
-static gboolean port_key_equal(gconstpointer a, gconstpointer b)
-{
-    const struct port_key *x = a, *y = b;
-    return x->guid == y->guid && x->num == y->num;
-}
-
 struct setup *setup_create(void)
 {
     struct setup *s = g_new0(struct setup, 1);
     s->jobs = g_hash_table_new_full(port_key_hash, port_key_equal, g_free, g_free);
-    s->pending = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    s->pending = guid_table_new(NULL);
     s->retry_ms = UINT64_MAX;
     return s;
 }
@@ -82,7 +66,7 @@ static struct port_job *job_of(struct setup *s, uint64_t guid, unsigned num)
 
 void setup_wake_switch(struct shard_core *c, uint64_t guid)
 {
-    g_hash_table_add(c->setup->pending, g_memdup2(&guid, sizeof guid));
+    g_hash_table_add(c->setup->pending, guid_key(guid));
 }
 
 void setup_wake_neighbours(struct shard_core *c, uint64_t guid)
@@ -139,7 +123,8 @@ void setup_begin_domain(struct shard_core *c, const struct owned_domain *d)
     g_ptr_array_unref(switches);
 }
 
-/* -- sending --------------------------------------------------------------------------------------- */
+/* -- sending
+ * --------------------------------------------------------------------------------------- */
 
 static void job_failed(struct shard_core *c, struct port_job *j)
 {
@@ -208,9 +193,8 @@ static void read_port(struct shard_core *c, const struct smp_request *set, unsig
                             .user = c,
                             .tag = num};
     const struct view_end_port *end = view_end_port(c->view, set->target, num);
-    bool way = end && !view_switch(c->view, set->target)
-                   ? core_address_end_port(c, end, &r)
-                   : core_address_switch(c, set->target, &r);
+    bool way = end && !view_switch(c->view, set->target) ? core_address_end_port(c, end, &r)
+                                                         : core_address_switch(c, set->target, &r);
     if (way && smpq_submit(c->smpq, &r, c->now_ms) == 0)
         job_of(c->setup, set->target, num)->in_flight = true;
 }
@@ -311,16 +295,16 @@ static void set_port(struct shard_core *c, const struct owned_domain *d, uint64_
     j->in_flight = true;
 }
 
-/* -- what each kind of port wants ------------------------------------------------------------------- */
+/* -- what each kind of port wants
+ * ------------------------------------------------------------------- */
 
 static void management_port(struct shard_core *c, const struct owned_domain *d,
                             const struct view_switch *s)
 {
     if (!s->ports[0].have_info || !view_switch_lid(s))
         return;
-    struct portinfo_wish w = {.role = PORT_MANAGEMENT,
-                              .lid = view_switch_lid(s),
-                              .sm_lid = core_own_lid(c)};
+    struct portinfo_wish w = {
+        .role = PORT_MANAGEMENT, .lid = view_switch_lid(s), .sm_lid = core_own_lid(c)};
     set_port(c, d, s->guid, 0, s->ports[0].portinfo, &w, NULL);
 }
 
@@ -381,12 +365,6 @@ static void external_port(struct shard_core *c, const struct owned_domain *d,
     set_port(c, d, s->guid, num, p->portinfo, &w, NULL);
 }
 
-static int by_guid(gconstpointer a, gconstpointer b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 enum setup_pass { PASS_MANAGEMENT, PASS_ENDS, PASS_EXTERNAL, PASSES };
 
 static void look_at(struct shard_core *c, uint64_t guid, enum setup_pass pass)
@@ -431,14 +409,8 @@ void setup_pump(struct shard_core *c)
         s->retry_ms = MIN(s->retry_ms, c->now_ms + BLOCKED_RETRY_MS);
         return;
     }
-    GArray *guids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    GHashTableIter it;
-    gpointer key;
-    g_hash_table_iter_init(&it, s->pending);
-    while (g_hash_table_iter_next(&it, &key, NULL))
-        g_array_append_vals(guids, key, 1);
+    GArray *guids = guid_keys_sorted(s->pending);
     g_hash_table_remove_all(s->pending);
-    g_array_sort(guids, by_guid);
     for (enum setup_pass pass = 0; pass < PASSES; pass++) {
         for (guint i = 0; i < guids->len; i++)
             look_at(c, g_array_index(guids, uint64_t, i), pass);
@@ -453,7 +425,8 @@ uint64_t setup_deadline(const struct shard_core *c)
                : c->setup->retry_ms;
 }
 
-/* -- settled? ---------------------------------------------------------------------------------------- */
+/* -- settled?
+ * ---------------------------------------------------------------------------------------- */
 
 static bool port_settled(struct shard_core *c, uint64_t guid, unsigned num, bool must_confirm,
                          const uint8_t *portinfo, const uint8_t *peer)

@@ -63,13 +63,13 @@ static bool is_ours(const struct shard_core *c, uint64_t port_guid)
     return false;
 }
 
-static void foreign_answered(void *user, uint64_t port_guid, const struct smp_request *r,
-                             int error, const uint8_t *mad)
+static void foreign_answered(void *user, uint64_t port_guid, const struct smp_request *r, int error,
+                             const uint8_t *mad)
 {
     struct shard_core *c = user;
     c->foreign_asked--;
-    bool master = error == 0 && mad_get_field((void *)smp_data_const(mad), 0,
-                                              IB_SMINFO_STATE_F) == SM_MASTER;
+    bool master =
+        error == 0 && mad_get_field((void *)smp_data_const(mad), 0, IB_SMINFO_STATE_F) == SM_MASTER;
     if (is_ours(c, port_guid))
         master = false;
     const struct view_end_port *e = view_end_port_by_guid(c->view, port_guid);

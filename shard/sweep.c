@@ -61,8 +61,8 @@ static void clear_change(struct shard_core *c, uint64_t guid, const uint8_t *swi
                             .done = change_cleared};
     memcpy(r.data, switchinfo, 20);
     mad_set_field(r.data, 0, IB_SW_STATE_CHANGE_F, 1);
-    if (tables_switch_busy(c, guid) || !core_may_set(c) ||
-        !core_address_switch(c, guid, &r) || !submit(c, &r))
+    if (tables_switch_busy(c, guid) || !core_may_set(c) || !core_address_switch(c, guid, &r) ||
+        !submit(c, &r))
         explore_reread(c, guid);
 }
 

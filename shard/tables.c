@@ -9,6 +9,7 @@
 
 #include "shard/core_internal.h"
 #include "shard/domain.h"
+#include "shard/keys.h"
 #include "shard/lids.h"
 #include "shard/paths.h"
 #include "shard/setup.h"
@@ -22,14 +23,14 @@
 struct tables {
     GHashTable *switches; /* guid -> struct switch_table */
     struct rt_plan *plan;
-    uint8_t digest[32];   /* of the plan's graph */
-    bool current;         /* the plan is of the view as it is */
+    uint8_t digest[32]; /* of the plan's graph */
+    bool current;       /* the plan is of the view as it is */
     bool dirty;
-    bool rows_wanted;     /* switches of ours without a row of this digest */
+    bool rows_wanted; /* switches of ours without a row of this digest */
     uint64_t dirty_since_ms;
-    uint64_t ticket;      /* of the job under way */
+    uint64_t ticket; /* of the job under way */
     bool running;
-    bool moved;           /* switches made progress: pump the domains */
+    bool moved; /* switches made progress: pump the domains */
     uint64_t last_pump_ms;
     uint64_t retry_ms;
     uint64_t waiting_since_ms; /* for domains that have no LIDs yet */
@@ -182,7 +183,8 @@ const uint8_t *tables_digest(const struct shard_core *c)
     return c->tables->current ? c->tables->digest : NULL;
 }
 
-/* -- routing jobs ------------------------------------------------------------------------------------ */
+/* -- routing jobs
+ * ------------------------------------------------------------------------------------ */
 
 /* Routing waits until every domain has its LIDs in the view; one that stays silent is left out. */
 static bool may_route(struct shard_core *c)
@@ -205,24 +207,6 @@ static bool may_route(struct shard_core *c)
     }
     t->waiting_since_ms = 0;
     return true;
-}
-
-static int by_guid(gconstpointer a, gconstpointer b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static GArray *our_switches(const struct shard_core *c)
-{
-    GArray *guids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    GHashTableIter it;
-    gpointer key;
-    g_hash_table_iter_init(&it, c->tables->switches);
-    while (g_hash_table_iter_next(&it, &key, NULL))
-        g_array_append_vals(guids, key, 1);
-    g_array_sort(guids, by_guid);
-    return guids;
 }
 
 /* Two ports have one LID in the view: the owner of the one with the higher port GUID gives it
@@ -282,7 +266,7 @@ static void start_job(struct shard_core *c)
     j->root_guids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     if (o->n_root_guids)
         g_array_append_vals(j->root_guids, o->root_guids, (guint)o->n_root_guids);
-    j->switches = our_switches(c);
+    j->switches = guid_keys_sorted(t->switches);
     t->running = true;
     t->rows_wanted = false;
     struct shard_action a = {.kind = SHARD_ACT_ROUTE, .job = j};
@@ -377,7 +361,8 @@ void tables_routed(struct shard_core *c, struct route_result *r)
     route_result_free(r);
 }
 
-/* -- programming ------------------------------------------------------------------------------------- */
+/* -- programming
+ * ------------------------------------------------------------------------------------- */
 
 static bool digest_is(const uint8_t *a, bool have, const uint8_t *b)
 {

@@ -12,18 +12,18 @@ enum block_state { BLOCK_UNKNOWN = 0, BLOCK_KNOWN, BLOCK_ASKED };
 struct switch_table {
     uint64_t guid;
     uint32_t domain;
-    bool adopt;        /* blocks not known are read back; else they are written */
+    bool adopt; /* blocks not known are read back; else they are written */
     bool ready;
-    bool have_info;    /* SwitchInfo was seen */
+    bool have_info; /* SwitchInfo was seen */
     bool top_in_flight;
-    bool clean;        /* found equal to its row since either changed */
+    bool clean; /* found equal to its row since either changed */
     uint8_t switchinfo[20];
-    uint16_t top_held; /* LinearFDBTop as far as known */
-    GByteArray *held;  /* entries by LID, whole blocks */
+    uint16_t top_held;  /* LinearFDBTop as far as known */
+    GByteArray *held;   /* entries by LID, whole blocks */
     GByteArray *blocks; /* enum block_state by block */
-    uint8_t *row;      /* wanted, row_size entries; NULL = none computed */
+    uint8_t *row;       /* wanted, row_size entries; NULL = none computed */
     size_t row_size;
-    uint16_t row_top;  /* highest LID with a row */
+    uint16_t row_top; /* highest LID with a row */
     uint8_t row_digest[32];
     unsigned in_flight;
     unsigned failures;

@@ -27,7 +27,7 @@
 
 #define VIEW_NO_DOMAIN UINT32_MAX
 
-struct view_port { /* of a switch */
+struct view_port {      /* of a switch */
     uint64_t peer_guid; /* node GUID, 0 = none known */
     uint8_t peer_port;
     bool have_info;
