@@ -136,7 +136,7 @@ def test_osmtest(f: Fabric) -> None:
 def test_log(f: Fabric, sm: subprocess.Popen) -> None:
     lines = (f.folder / f"mad-{sm.pid}.log").read_text().splitlines()
     form = re.compile(r"\d+ (tx|rx|to) [\da-f]{2} [\da-f]{2} [\da-f]{4} [\da-f]{8} [\da-f]{16} "
-                      r"[\d,]+ [\da-f]{4}( lid=\d+ smlid=\d+)?$")
+                      r"[\d,]+ [\da-f]{4}( lid=\d+ smlid=\d+ state=\d+)?$")
     bad = [line for line in lines if not form.match(line)]
     sets = sum(" tx 81 02 0015 " in line and "smlid=1" in line for line in lines)
     check("the MAD log", not bad and len(lines) > 1000 and sets > 0, bad[:3] or (len(lines), sets))

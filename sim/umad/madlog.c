@@ -68,7 +68,9 @@ static char *put_port_info(char *p, const uint8_t *mad)
     memcpy(p, " lid=", 5);
     p = put_decimal(p + 5, mad_get16(mad + SMP_DATA + 16));
     memcpy(p, " smlid=", 7);
-    return put_decimal(p + 7, mad_get16(mad + SMP_DATA + 18));
+    p = put_decimal(p + 7, mad_get16(mad + SMP_DATA + 18));
+    memcpy(p, " state=", 7);
+    return put_decimal(p + 7, mad[SMP_DATA + 32] & 15);
 }
 
 size_t madlog_format(char line[MADLOG_LINE_BYTES], enum madlog_kind kind, int64_t now_ns,

@@ -111,9 +111,10 @@ static void test_log(void **state)
     mad[SMP_INITIAL_PATH + 2] = 255;
     mad_put16(mad + SMP_DATA + 16, 321);
     mad_put16(mad + SMP_DATA + 18, 4);
+    mad[SMP_DATA + 32] = 0x73;
     assert_line(MADLOG_TX, mad, 0xffff,
                 "1234567890123 tx 81 02 0015 00000007 001000200000abcd 0,1,255 8000 lid=321 "
-                "smlid=4\n");
+                "smlid=4 state=3\n");
     mad[3] = 0x81;
     mad[1] = 1;
     assert_line(MADLOG_RX, mad, 49151,
