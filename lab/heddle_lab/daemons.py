@@ -67,6 +67,7 @@ def launch(lab, name):
     """Starts a recorded daemon and records its process."""
     daemon = lab.daemons[name]
     env = environment(lab, daemon['node'], daemon['mad_log'])
+    daemon['started_ns'] = time.monotonic_ns()
     if name == 'ibsim':
         ibsim.make_console(daemon['console'])
         console = ibsim.open_console(daemon['console'])
@@ -77,7 +78,6 @@ def launch(lab, name):
             os.close(console)
     else:
         daemon['proc'] = procs.start(daemon['argv'], env, daemon['cwd'], daemon['log'])
-    daemon['started_ns'] = time.monotonic_ns()
     lab.save()
 
 
