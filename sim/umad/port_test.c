@@ -238,6 +238,58 @@ static void test_more_than_the_window(void **state)
     }
 }
 
+enum { SENDERS = 4, SENDS_EACH = 400 };
+
+struct sender {
+    struct fixture *fixture;
+    pthread_t thread;
+    uint32_t agent;
+    uint64_t first_tid;
+    int errors;
+};
+
+static void *send_many(void *argument)
+{
+    struct sender *s = argument;
+    struct fixture own = *s->fixture;
+
+    own.umad = g_malloc0(sizeof *own.umad + MAD_BYTES);
+    for (uint64_t i = 0; i < SENDS_EACH; i++) {
+        prepare(&own, 1, 1, 1, s->first_tid + i);
+        s->errors += port_send(own.file, s->agent, own.umad, MAD_BYTES, 5000, 0) != 0;
+    }
+    g_free(own.umad);
+    return NULL;
+}
+
+/* One of them sends for the others; nothing is lost or sent twice. */
+static void test_senders_at_once(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id = add_agent(f, 1, 1, false, 0);
+    struct sender senders[SENDERS];
+    bool seen[SENDERS * SENDS_EACH] = {false};
+    size_t length;
+
+    for (unsigned i = 0; i < SENDERS; i++) {
+        senders[i] = (struct sender){.fixture = f, .agent = id, .first_tid = i * SENDS_EACH};
+        pthread_create(&senders[i].thread, NULL, send_many, &senders[i]);
+    }
+    for (int i = 0; i < SENDERS * SENDS_EACH; i++) {
+        uint64_t tid;
+        assert_int_equal(await(f, MAD_BYTES, &length, 5000), 0);
+        assert_int_equal(f->umad->status, 0);
+        tid = mad_tid(f->umad->data);
+        assert_true(tid < SENDERS * SENDS_EACH && !seen[tid]);
+        seen[tid] = true;
+    }
+    for (unsigned i = 0; i < SENDERS; i++) {
+        pthread_join(senders[i].thread, NULL);
+        assert_int_equal(senders[i].errors, 0);
+    }
+    assert_int_equal(sim.seen, SENDERS * SENDS_EACH);
+}
+
 /* A long request meets itself coming back as somebody else's: both halves of RMPP at once. */
 static void test_long_mad(void **state)
 {
@@ -285,6 +337,7 @@ int main(void)
         PORT_TEST(test_silence_is_a_timeout_after_retries),
         PORT_TEST(test_a_packet_given_back_is_no_verdict),
         PORT_TEST(test_more_than_the_window),
+        PORT_TEST(test_senders_at_once),
         PORT_TEST(test_long_mad),
         PORT_TEST(test_death),
     };
