@@ -29,8 +29,9 @@ bool coord_pools_fit(struct coord_core *c, Heddle__Domain *d, uint32_t lids, boo
     if (have >= lids && have > 0)
         return true;
     uint64_t missing = MAX(lids, 1u) - have;
+    /* Little: LIDs without a port cost every switch table entries, and pools grow on demand. */
     if (with_growth)
-        missing += missing / 4;
+        missing += missing / 16;
     missing = (missing + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
     uint32_t count = (uint32_t)MIN(missing, free_lids);
     if (count == 0)

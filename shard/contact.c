@@ -293,6 +293,7 @@ static void take_assignment(struct shard_core *c, const Heddle__Assignment *a)
     paths_changed(c);
     tables_wake(c);
     setup_wake_switch(c, c->own.leaf_guid);
+    domain_pools_changed(c);
 }
 
 static void configure_smpq(struct shard_core *c)

@@ -266,6 +266,17 @@ static GPtrArray *owned_in_order(const struct shard_core *c)
     return list;
 }
 
+void domain_pools_changed(struct shard_core *c)
+{
+    GPtrArray *list = owned_in_order(c);
+    for (guint i = 0; core_may_set(c) && i < list->len; i++) {
+        struct owned_domain *d = g_ptr_array_index(list, i);
+        if (d->step >= OWNED_SETUP)
+            lids_assign_missing(c, d);
+    }
+    g_ptr_array_unref(list);
+}
+
 void domain_explored_check(struct shard_core *c)
 {
     GPtrArray *list = owned_in_order(c);

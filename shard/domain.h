@@ -26,6 +26,7 @@ void domain_lost(struct shard_core *c, uint32_t domain);
 void domain_suffix_done(struct shard_core *c, uint32_t domain);
 void domain_take_reading(struct shard_core *c, struct owned_domain *d, struct reading *r);
 void domain_switch_unreachable(struct shard_core *c, uint64_t guid);
+void domain_pools_changed(struct shard_core *c); /* the assignment may have grown our LID pools */
 void domain_explored_check(struct shard_core *c);
 
 void domain_dirty_switch(struct shard_core *c, uint64_t guid);

@@ -7,6 +7,7 @@
 
 #include "shard/core_internal.h"
 #include "shard/domain.h"
+#include "shard/setup.h"
 
 struct lid_book {
     uint64_t *holder; /* by LID: port GUID, 0 = free */
@@ -208,6 +209,27 @@ static void assign_end_port(struct lid_book *b, struct shard_core *c, struct own
     view_delta_add_end_port(delta, r);
 }
 
+/* Ports that found the pools used up get their LIDs when the coordinator has added one. */
+void lids_assign_missing(struct shard_core *c, struct owned_domain *d)
+{
+    bool missing = false;
+    GPtrArray *ends = view_domain_end_ports(c->view, d->id);
+    for (guint i = 0; !missing && i < ends->len; i++) {
+        const struct view_end_port *e = g_ptr_array_index(ends, i);
+        missing = e->present && !e->lid;
+    }
+    g_ptr_array_unref(ends);
+    GPtrArray *switches = view_domain_switches(c->view, d->id);
+    for (guint i = 0; !missing && i < switches->len; i++)
+        missing = !view_switch_lid(g_ptr_array_index(switches, i));
+    if (missing) {
+        lids_assign_domain(c, d);
+        for (guint i = 0; i < switches->len; i++)
+            setup_wake_switch(c, ((struct view_switch *)g_ptr_array_index(switches, i))->guid);
+    }
+    g_ptr_array_unref(switches);
+}
+
 void lids_assign_domain(struct shard_core *c, struct owned_domain *d)
 {
     struct lid_book *b = lid_book_create(c);
@@ -221,7 +243,8 @@ void lids_assign_domain(struct shard_core *c, struct owned_domain *d)
         assign_end_port(b, c, d, g_ptr_array_index(ends, i), delta);
     g_ptr_array_unref(ends);
     lid_book_destroy(b);
-    view_domain(c->view, d->id)->phase = HEDDLE__DOMAIN_PHASE__PHASE_LIDS;
+    struct view_domain *v = view_domain(c->view, d->id);
+    v->phase = MAX(v->phase, HEDDLE__DOMAIN_PHASE__PHASE_LIDS);
     delta->state = view_pack_state(view_domain(c->view, d->id));
     domain_publish(c, d, delta);
 }

@@ -31,6 +31,8 @@ uint16_t lid_book_assign(struct lid_book *b, struct shard_core *c, const struct 
 bool lid_book_conflict(const struct lid_book *b, uint16_t lid, uint64_t port_guid);
 /* Gives every port of the domain its LID and publishes them with PHASE_LIDS. */
 void lids_assign_domain(struct shard_core *c, struct owned_domain *d);
-/* LIDs of the domain's pools that are free are too few: said in the log once. */
+/* The same for ports that have none although the domain is past that step (its pools were used up,
+ * and may have grown). */
+void lids_assign_missing(struct shard_core *c, struct owned_domain *d);
 
 #endif

@@ -47,8 +47,8 @@ static void change_cleared(void *user, uint64_t tag, const struct smp_request *r
                            const uint8_t *mad)
 {
     struct shard_core *c = user;
-    if (error != ECANCELED)
-        explore_reread(c, r->target);
+    /* Cleared or not (Sets were stopped meanwhile): that something changed is known. */
+    explore_reread(c, r->target);
 }
 
 /* PortStateChange is cleared before the ports are read: what changes meanwhile sets it again. */
@@ -211,8 +211,11 @@ static void audit_next(struct shard_core *c)
             next = s->guid;
     }
     c->sweep->last_audited = next ? next : first;
-    if (c->sweep->last_audited)
-        tables_audit_switch(c, c->sweep->last_audited);
+    if (!c->sweep->last_audited)
+        return;
+    tables_audit_switch(c, c->sweep->last_audited);
+    /* News that was lost for good (its PortStateChange is cleared) shows only in the ports. */
+    explore_reread(c, c->sweep->last_audited);
 }
 
 void sweep_pump(struct shard_core *c)
@@ -225,6 +228,7 @@ void sweep_pump(struct shard_core *c)
         w->next_ms = c->now_ms + 1000ull * (interval_s ? interval_s : DEFAULT_INTERVAL_S);
     if (interval_s && c->now_ms >= w->next_ms) {
         w->next_ms = c->now_ms + 1000ull * interval_s;
+        domain_pools_changed(c);
         const GPtrArray *all = view_switches(c->view);
         for (guint i = 0; i < all->len; i++) {
             const struct view_switch *s = g_ptr_array_index(all, i);

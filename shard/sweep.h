@@ -3,7 +3,8 @@
  *
  * Each sweep_interval: SwitchInfo of every switch (PortStateChange set: it is cleared, then the
  * switch is read again), NodeDescriptions, and who is behind ports that have a link but no known
- * peer. Besides, one switch after the other has its table read back and compared. */
+ * peer. Besides, one switch after the other is audited: its ports are read again, its table read back
+ * and compared. */
 #ifndef SHARD_SWEEP_H
 #define SHARD_SWEEP_H
 
