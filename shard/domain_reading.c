@@ -79,6 +79,7 @@ static void end_port_gone(struct merge *m, struct view_end_port *e)
     rec->present = false;
     view_delta_add_end_port(m->delta, rec);
     setup_unconfirm(m->c, e->node_guid, e->num);
+    sminfo_port_gone(m->c, m->d, e->port_guid);
     m->changed = true;
 }
 

@@ -98,3 +98,13 @@ void sminfo_check_end_port(struct shard_core *c, const struct view_end_port *e)
     if (core_address_end_port(c, e, &r) && smpq_submit(c->smpq, &r, c->now_ms) == 0)
         c->foreign_asked++;
 }
+
+void sminfo_port_gone(struct shard_core *c, struct owned_domain *d, uint64_t port_guid)
+{
+    struct view_domain *v = view_domain(c->view, d->id);
+    if (!v || v->foreign_sm_guid != port_guid)
+        return;
+    v->foreign_sm_guid = 0;
+    domain_dirty_state(c, d);
+    core_foreign_sm_changed(c);
+}

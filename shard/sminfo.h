@@ -16,4 +16,8 @@ void sminfo_request(struct shard_core *c, const uint8_t *mad, const struct mad_a
 /* Asks the SM that says it runs on this port, when it is none of ours, who it thinks it is. */
 void sminfo_check_end_port(struct shard_core *c, const struct view_end_port *e);
 
+struct owned_domain;
+/* The port has vanished, and with it the SM that ran on it. */
+void sminfo_port_gone(struct shard_core *c, struct owned_domain *d, uint64_t port_guid);
+
 #endif

@@ -17,11 +17,13 @@
 
 #define DEFAULT_INTERVAL_S 10u
 #define AUDIT_INTERVAL_MS 1000u /* one switch's table is read back each second */
+#define FOREIGN_INTERVAL_MS 2000u /* a foreign MASTER is asked whether it still is one */
 #define TAG_CHANGED (1ull << 63)
 
 struct sweep {
     uint64_t next_ms;
     uint64_t next_audit_ms;
+    uint64_t next_foreign_ms;
     uint64_t last_audited; /* GUID */
 };
 
@@ -218,9 +220,21 @@ static void audit_next(struct shard_core *c)
     explore_reread(c, c->sweep->last_audited);
 }
 
+/* While another manager is MASTER nothing is written; that it has gone must be noticed. */
+static void ask_foreign(struct shard_core *c)
+{
+    if (!c->foreign_sm_guid || c->now_ms < c->sweep->next_foreign_ms)
+        return;
+    c->sweep->next_foreign_ms = c->now_ms + FOREIGN_INTERVAL_MS;
+    const struct view_end_port *e = view_end_port_by_guid(c->view, c->foreign_sm_guid);
+    if (e && core_owned_switch(c, e->switch_guid))
+        sminfo_check_end_port(c, e);
+}
+
 void sweep_pump(struct shard_core *c)
 {
     struct sweep *w = c->sweep;
+    ask_foreign(c);
     if (!c->cluster || !g_hash_table_size(c->owned))
         return;
     uint32_t interval_s = core_options(c)->sweep_interval_s;
@@ -247,6 +261,8 @@ uint64_t sweep_deadline(const struct shard_core *c)
 {
     if (!c->cluster || !g_hash_table_size(c->owned) || !core_options(c)->sweep_interval_s)
         return UINT64_MAX;
-    uint64_t sweep = c->sweep->next_ms ? c->sweep->next_ms : c->now_ms;
-    return MIN(sweep, MAX(c->sweep->next_audit_ms, c->now_ms));
+    uint64_t due = c->sweep->next_ms ? c->sweep->next_ms : c->now_ms;
+    if (c->foreign_sm_guid)
+        due = MIN(due, c->sweep->next_foreign_ms);
+    return MAX(MIN(due, c->sweep->next_audit_ms), c->now_ms);
 }
