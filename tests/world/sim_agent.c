@@ -10,6 +10,7 @@
 #define STATUS_INVALID_FIELD 0x001Cu
 #define PORT_STATE_CHANGE 0x04u /* SwitchInfo, byte 11 */
 #define TRAP_LINK_STATE 128u
+#define TRAP_CAPABILITIES 144u
 
 void sim_violation(struct sim_fabric *s, const char *format, ...)
 {
@@ -130,8 +131,11 @@ static unsigned set_portinfo(struct sim_fabric *s, const struct sim_place *at, u
     struct sim_node *n = &s->nodes[at->node];
     struct sim_port *p = &n->ports[num];
     bool has_lid = !sim_is_switch(n) || num == 0;
-    if (has_lid)
-        check_lid(s, n, num, sim_get16(&data[16]));
+    unsigned lid = sim_get16(&data[16]);
+    if (has_lid) {
+        check_lid(s, n, num, lid);
+        n->count.lid_changes += sim_lid(p) != 0 && lid != 0 && lid != sim_lid(p);
+    }
     for (size_t i = 0; i < sizeof writable; i++)
         if (has_lid || writable[i] >= 20)
             p->info[writable[i]] = data[writable[i]];
@@ -167,7 +171,9 @@ static void nodeinfo(struct sim_fabric *s, const struct sim_place *at, uint8_t *
     unsigned own = sim_own_port(s, at);
     memset(data, 0, SMP_DATA_BYTES);
     memcpy(data, n->nodeinfo, 40);
-    put64(&data[20], n->n->ports[own].guid);
+    put64(&data[20], n->shown_guid != 0 ? n->shown_guid + own : n->n->ports[own].guid);
+    if (n->shown_guid != 0)
+        put64(&data[12], n->shown_guid);
     data[36] = (uint8_t)(sim_is_switch(n) ? at->in_port : own);
 }
 
@@ -189,8 +195,11 @@ static unsigned lft(struct sim_node *n, uint32_t block, uint8_t *data, bool set)
 {
     if (!sim_is_switch(n) || block >= SIM_LIDS / 64)
         return STATUS_UNSUPPORTED;
-    if (set)
+    if (set) {
+        n->count.lft_sets++;
+        n->count.lft_changes += memcmp(&n->lft[block * 64], data, 64) != 0;
         memcpy(&n->lft[block * 64], data, 64);
+    }
     memcpy(data, &n->lft[block * 64], 64);
     return 0;
 }
@@ -223,6 +232,13 @@ static unsigned attribute(struct sim_fabric *s, const struct sim_place *at, uint
         memset(data, 0, SMP_DATA_BYTES);
         put64(data, n->n->ports[sim_own_port(s, at)].guid);
         return 0;
+    case SMP_SM_INFO:
+        if (n->sm_state == 0 || set)
+            return STATUS_UNSUPPORTED;
+        memset(data, 0, SMP_DATA_BYTES);
+        put64(data, n->n->ports[sim_own_port(s, at)].guid);
+        data[20] = (uint8_t)(15u << 4 | n->sm_state); /* the highest priority */
+        return 0;
     case SMP_SL2VL:
     case SMP_VLARB:
     case SMP_MFT:
@@ -237,7 +253,12 @@ static unsigned attribute(struct sim_fabric *s, const struct sim_place *at, uint
 bool sim_agent(struct sim_fabric *s, const struct sim_place *at, uint8_t mad[MAD_BYTES])
 {
     unsigned method = mad_method(mad);
+    struct sim_counters *count = &s->nodes[at->node].count;
     if (method != MAD_GET && method != MAD_SET)
+        return false;
+    count->mads++;
+    count->sets += method == MAD_SET;
+    if (s->nodes[at->node].mute)
         return false;
     unsigned status = attribute(s, at, mad, method == MAD_SET);
     bool directed = mad_class(mad) == SMP_CLASS_DR;
@@ -249,6 +270,17 @@ bool sim_agent(struct sim_fabric *s, const struct sim_place *at, uint8_t mad[MAD
 
 /* -- changes of links ------------------------------------------------------------------------ */
 
+void sim_build_trap(uint8_t mad[MAD_BYTES], bool from_switch, unsigned number, unsigned lid)
+{
+    smp_build(mad, MAD_TRAP, SMP_NOTICE, 0, NULL, 0, 1);
+    uint8_t *data = smp_data(mad);
+    data[0] = 0x81; /* generic, urgent */
+    data[3] = from_switch ? 2 : 1;
+    sim_put16(&data[4], number);
+    sim_put16(&data[6], lid);
+    sim_put16(&data[number == TRAP_CAPABILITIES ? 12 : 10], lid); /* IBA 14.2.5.1 */
+}
+
 static void send_trap(struct sim_fabric *s, uint32_t node)
 {
     struct sim_node *n = &s->nodes[node];
@@ -258,13 +290,7 @@ static void send_trap(struct sim_fabric *s, uint32_t node)
     if (s->muted || lid == 0 || !sim_walk_lid(s, sm_lid, &at) ||
         s->nodes[at.node].process != SIM_PROCESS_LIVE)
         return;
-    smp_build(mad, MAD_TRAP, SMP_NOTICE, 0, NULL, 0, 1);
-    uint8_t *data = smp_data(mad);
-    data[0] = 0x81; /* generic, urgent */
-    data[3] = 2;    /* from a switch */
-    sim_put16(&data[4], TRAP_LINK_STATE);
-    sim_put16(&data[6], lid);
-    sim_put16(&data[10], lid);
+    sim_build_trap(mad, true, TRAP_LINK_STATE, lid);
     s->cb.deliver(s->cb.user, at.node, mad, &(struct mad_address){.lid = (uint16_t)lid});
 }
 

@@ -197,13 +197,19 @@ static void say(FILE *report, const char *format, ...)
     va_end(ap);
 }
 
+static bool counts(const struct sim_fabric *s, uint32_t node, unsigned port)
+{
+    return sim_link_up(s, node, port) && !s->nodes[node].left_out &&
+           !s->nodes[s->f->nodes[node].ports[port].peer_node].left_out;
+}
+
 static bool ports_active(struct sim_fabric *s, FILE *report)
 {
     bool good = true;
     for (uint32_t i = 0; i < s->f->node_count; i++) {
         for (unsigned p = 1; p <= s->f->nodes[i].nports; p++) {
             const struct sim_port *port = &s->nodes[i].ports[p];
-            if (!sim_link_up(s, i, p) || sim_state(port) == SIM_ACTIVE)
+            if (!counts(s, i, p) || sim_state(port) == SIM_ACTIVE)
                 continue;
             say(report, "  %s port %u is in state %u\n", s->f->nodes[i].desc, p, sim_state(port));
             good = false;
@@ -218,13 +224,13 @@ static struct rt_graph *true_graph(struct sim_fabric *s, FILE *report)
     struct rt_graph *g = NULL;
     uint16_t duplicate = 0;
     for (uint32_t i = 0; i < s->f->node_count; i++)
-        if (sim_is_switch(&s->nodes[i]))
+        if (sim_is_switch(&s->nodes[i]) && !s->nodes[i].left_out)
             rt_add_switch(b, s->f->nodes[i].guid, s->f->nodes[i].nports,
                           (uint16_t)sim_lid(&s->nodes[i].ports[0]), 0);
     for (uint32_t i = 0; i < s->f->node_count; i++) {
         const struct fabric_node *n = &s->f->nodes[i];
         for (unsigned p = 1; p <= n->nports; p++) {
-            if (!sim_link_up(s, i, p))
+            if (!counts(s, i, p))
                 continue;
             const struct fabric_node *peer = &s->f->nodes[n->ports[p].peer_node];
             if (peer->type != FABRIC_SWITCH)
@@ -259,7 +265,7 @@ static bool tables_good(struct sim_fabric *s, const struct rt_graph *g, FILE *re
 {
     g_autofree const uint8_t **rows = g_new0(const uint8_t *, g->switch_count + 1);
     for (uint32_t i = 0; i < s->f->node_count; i++)
-        if (sim_is_switch(&s->nodes[i]))
+        if (sim_is_switch(&s->nodes[i]) && !s->nodes[i].left_out)
             rows[rt_find_switch(g, s->f->nodes[i].guid)] = s->nodes[i].lft;
     struct rt_tables t = {.rows = rows, .row_size = SIM_LIDS};
     struct rt_check_result result;

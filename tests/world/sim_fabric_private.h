@@ -21,6 +21,10 @@ struct sim_node {
     const struct fabric_node *n;
     bool on;
     enum sim_process process;
+    bool mute, left_out;
+    uint64_t shown_guid; /* 0 = its own */
+    unsigned sm_state;   /* of a manager here that is not ours, 0 = none */
+    struct sim_counters count;
     uint8_t nodeinfo[40], switchinfo[20];
     struct sim_port *ports; /* nports + 1 */
     uint8_t *lft;           /* SIM_LIDS; switches only */
@@ -76,6 +80,7 @@ unsigned sim_ca_port(const struct sim_fabric *s, uint32_t node);
 bool sim_agent(struct sim_fabric *s, const struct sim_place *at, uint8_t mad[MAD_BYTES]);
 void sim_reset_node(struct sim_fabric *s, uint32_t node);
 void sim_link_changed(struct sim_fabric *s, uint32_t node, unsigned port);
+void sim_build_trap(uint8_t mad[MAD_BYTES], bool from_switch, unsigned number, unsigned lid);
 void sim_violation(struct sim_fabric *s, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 #endif

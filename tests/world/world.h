@@ -5,7 +5,9 @@
  * Everything that happens is an event in one queue, ordered by (time, order of creation); all
  * chance comes from one seeded generator. So a seed replays a run exactly.
  *
- *   world.c        options, the runs
+ *   world.c        options, the runs of seeds
+ *   scenarios*.c   named stories on chosen fabrics
+ *   world_life.c   making and unmaking of a world
  *   world_queue.c  the clock and the queue, ticks
  *   world_net.c    sessions and messages between processes, partitions
  *   world_shard.c  a shard's process: its core, its store, its MADs
@@ -29,6 +31,7 @@
 #define WORLD_COORDINATOR 0
 #define WORLD_CHANNELS 3
 #define WORLD_CLUSTER "world"
+#define WORLD_OPERATOR "operator"
 
 struct world;
 
@@ -79,6 +82,11 @@ struct ledger {
     GHashTable *owners; /* "domain/epoch" -> "owner/boot id" */
 };
 
+struct heard { /* a MAD that reached the listening host */
+    uint8_t mad[MAD_BYTES];
+    struct mad_address from;
+};
+
 struct world {
     uint64_t seed;
     GRand *rand;
@@ -98,11 +106,25 @@ struct world {
     GPtrArray *coordinators, *operators; /* char * */
     uint64_t unfenced_sets;  /* of owners that could not know yet that they were replaced */
     GHashTable *acted_since; /* domain -> when that epoch began to act */
-    GHashTable *acted; /* domain -> highest epoch that a Set was sent for, as uint64_t * */
+    GHashTable *acted;       /* domain -> highest epoch that a Set was sent for, as uint64_t * */
     uint64_t sets, mads, messages, faults, swaps;
+    uint32_t listener;      /* a host without a shard whose MADs are kept, or FABRIC_NONE */
+    GArray *heard;          /* struct heard */
+    GHashTable *events;     /* event of the cores' log lines -> how often */
+    Heddle__Status *status; /* the latest that was asked for */
     bool verbose, failed, faults_over;
     char failure[512];
 };
+
+/* world_life.c */
+struct world_setup {
+    uint64_t seed;
+    bool verbose;
+    struct fabric *fabric; /* taken over; NULL = a random one */
+    int shards;            /* 0 = 2 to WORLD_MAX_SHARDS */
+};
+void world_create(struct world *w, const struct world_setup *setup);
+void world_destroy(struct world *w);
 
 /* world_queue.c */
 struct task *world_task(struct world *w, uint64_t delay_ms,
@@ -112,6 +134,8 @@ uint32_t world_random(struct world *w, uint32_t low, uint32_t high); /* both inc
 bool world_chance(struct world *w, double probability);
 void world_run_until(struct world *w, uint64_t until_ms);
 void world_fail(struct world *w, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void world_event(struct world *w, const char *who, int level, const char *event, const char *text);
+unsigned world_events(const struct world *w, const char *event); /* how often it was logged */
 void world_log(struct world *w, const char *who, const char *format, ...) G_GNUC_PRINTF(3, 4);
 /* Runs a task for a process now, or when it goes on; drops it when it is another life. */
 bool world_deferred(struct world *w, struct task *t);
@@ -137,6 +161,7 @@ void ledger_create(struct world *w);
 void ledger_destroy(struct world *w);
 void coord_start(struct world *w);
 void coord_crash(struct world *w);
+const Heddle__Status *coord_ask_status(struct world *w); /* valid until the next one */
 void coord_step(struct world *w, const struct coord_event *e);
 
 /* world_check.c */

@@ -56,8 +56,8 @@ void check_ledger(struct world *w, const Heddle__Assignment *next)
 /* -- 2: nobody acts for the past ------------------------------------------------------------- */
 
 /* An owner that is cut off from its coordinator cannot know that it was replaced. Until switches
- * refuse it by M_Key it may write on until three quarters of isolation_grace (2 s) have passed since
- * a heartbeat of its was acknowledged, which is before its successor acts. */
+ * refuse it by M_Key it may write on until three quarters of isolation_grace (2 s) have passed
+ * since a heartbeat of its was acknowledged, which is before its successor acts. */
 #define UNFENCED_MS 1500u
 
 static uint64_t *number_of(GHashTable *table, uint32_t id)

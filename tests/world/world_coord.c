@@ -74,6 +74,8 @@ void ledger_create(struct world *w)
         memcpy(e.public_key, w->process[i].public_key, sizeof e.public_key);
         g_array_append_val(c->enrolled, e);
     }
+    struct coord_enrolled operator= {.name = WORLD_OPERATOR, .is_operator = true};
+    g_array_append_val(c->enrolled, operator);
     c->domain_max_nodes = 5000;
     c->shard_max_nodes = 12000;
     c->domains_per_shard = world_random(w, 1, 4);
@@ -139,11 +141,17 @@ static void act(struct world *w, struct coord_action *a)
 {
     struct process *p = &w->process[WORLD_COORDINATOR];
     if (a->kind == COORD_ACT_LOG) {
-        world_log(w, p->name, "%d %s %s", a->level, a->event, a->text);
+        world_event(w, p->name, a->level, a->event, a->text);
     } else if (a->kind == COORD_ACT_SEND) {
         for (int i = 1; i <= w->shards; i++)
             if (strcmp(w->process[i].name, a->peer) == 0)
                 net_send(w, WORLD_COORDINATOR, i, SHARD_CONTROL, &a->message);
+        if (strcmp(a->peer, WORLD_OPERATOR) == 0 &&
+            a->message.type == HEDDLE__MESSAGE_TYPE__MSG_STATUS) {
+            if (w->status != NULL)
+                heddle__status__free_unpacked(w->status, NULL);
+            w->status = (Heddle__Status *)g_steal_pointer(&a->message.body);
+        }
     } else {
         struct swap *s = g_new0(struct swap, 1);
         s->ticket = a->ticket;
@@ -173,6 +181,16 @@ void coord_step(struct world *w, const struct coord_event *e)
         coord_action_clear(a);
     }
     g_array_free(actions, TRUE);
+}
+
+const Heddle__Status *coord_ask_status(struct world *w)
+{
+    struct envelope m = {.type = HEDDLE__MESSAGE_TYPE__MSG_STATUS_ASK};
+    g_strlcpy(m.cluster, WORLD_CLUSTER, sizeof m.cluster);
+    g_strlcpy(m.sender, WORLD_OPERATOR, sizeof m.sender);
+    coord_step(
+        w, &(struct coord_event){.kind = COORD_EV_MESSAGE, .peer = WORLD_OPERATOR, .message = &m});
+    return w->status;
 }
 
 void coord_start(struct world *w)

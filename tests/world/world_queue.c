@@ -66,6 +66,18 @@ void world_log(struct world *w, const char *who, const char *format, ...)
     putchar('\n');
 }
 
+void world_event(struct world *w, const char *who, int level, const char *event, const char *text)
+{
+    guint n = GPOINTER_TO_UINT(g_hash_table_lookup(w->events, event));
+    g_hash_table_replace(w->events, g_strdup(event), GUINT_TO_POINTER(n + 1));
+    world_log(w, who, "%d %s %s", level, event, text);
+}
+
+unsigned world_events(const struct world *w, const char *event)
+{
+    return GPOINTER_TO_UINT(g_hash_table_lookup(w->events, event));
+}
+
 bool world_deferred(struct world *w, struct task *t)
 {
     struct process *p = &w->process[t->process];

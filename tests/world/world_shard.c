@@ -132,6 +132,12 @@ void shard_mad_arrives(void *user, uint32_t node, const uint8_t mad[MAD_BYTES],
                        const struct mad_address *from)
 {
     struct world *w = user;
+    if (node == w->listener) {
+        struct heard h = {.from = *from};
+        memcpy(h.mad, mad, MAD_BYTES);
+        g_array_append_val(w->heard, h);
+        return;
+    }
     if (world_chance(w, w->mad_loss))
         return;
     for (int i = 1; i <= w->shards; i++) {
@@ -225,7 +231,7 @@ static void act(struct world *w, struct process *p, struct shard_action *a)
         t->number = (int64_t)a->ticket;
         break;
     case SHARD_ACT_LOG:
-        world_log(w, p->name, "%d %s %s", a->level, a->event, a->text);
+        world_event(w, p->name, a->level, a->event, a->text);
         break;
     }
 }
