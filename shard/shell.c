@@ -23,7 +23,7 @@
 #define MAX_WAIT_MS 1000u
 #define MESSAGES_A_TURN 512u /* then time and MADs get their turn */
 #define MANY_SMPS 32u
-#define GATHER_US 150u
+#define GATHER_US 250u
 #define STORE_QUEUE 1024u
 #define STORE_CHECK_MS 60000u
 #define STORE_KIND "shard view"
