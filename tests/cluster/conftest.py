@@ -115,6 +115,15 @@ class Cluster:
         problems = wait_for(lambda: not self.problems(), 30 * PATIENCE) or self.problems()
         assert problems is True or problems == [], problems
 
+    def check_routes(self):
+        """The project's checker on the plan of the view, and on the tables in the switches."""
+        tables = os.path.join(self.dir, 'tables.json')
+        with open(tables, 'w', encoding='utf-8') as f:
+            f.write(self.run('heddle-portscan', '--lft'))
+        for of in ((), ('--lfts', tables)):
+            done = self.heddle('route', 'check', *of)
+            assert done.returncode == 0, f'{of}: {done.stdout}{done.stderr}'
+
     def trace(self, count):
         """ibtracert between random pairs; the seed is printed."""
         seed = random.randrange(1 << 32)

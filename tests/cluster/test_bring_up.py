@@ -16,6 +16,7 @@ def test_a_fabric_comes_up(make_cluster, fabric, shards):
     assert scan.nodes == len(cluster.net.nodes)
     assert cluster.records() == len(scan.ports)
     cluster.trace(40)
+    cluster.check_routes()
     found = cluster.run('ibnetdiscover')
     assert found.count('\nSwitch') == len(cluster.net.switches)
     assert found.count('\nCa') == len(cluster.net.hosts)

@@ -18,6 +18,7 @@ def test_a_real_fabric_comes_up_and_survives(make_cluster, name):
     cluster.expect_whole()
     assert cluster.records() == len(cluster.scan().ports)
     cluster.trace(200)
+    cluster.check_routes()
     takeover = cluster.kill_and_judge('shard-2')
     assert takeover.problems == [], cluster.logs()
     print(f'{name}: takeover of {len(takeover.taken)} ports in {takeover.ms:.0f} ms')
