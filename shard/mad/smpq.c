@@ -5,9 +5,13 @@
  * those that a running call has yet to complete. Targets that have something to send and room for
  * it stand in one of three trees ("lanes") ordered by their first entry, so that the next request
  * to go is found in O(log targets) and the order of submission holds between targets. Targets that
- * have just timed out stand in the slow lane, which may fill a part of the window only; those that
- * never answered yet must leave a part of it to those that did: hundreds of mute ports so cost the
- * others nothing but a share.
+ * have just timed out stand in the slow lane, which may fill a part of the window only while others
+ * wait; those that never answered yet must leave a part of it to those that did: hundreds of mute
+ * ports so cost the others nothing but a share.
+ *
+ * The window is halved when targets in good standing time out together. One that never answered may
+ * be mute, which says nothing of the load; it counts when it answers later: then its first SMP was
+ * lost.
  *
  * Each transmission has a transaction id of its own: the kernel refuses a second one of the same
  * id. Ids of earlier transmissions stay valid until the request ends, so that a late answer
@@ -22,12 +26,11 @@
 #define HARD_PORT_LIMIT 256u /* the kernel posts 512 receives a port */
 #define INITIAL_WINDOW 64u
 #define MIN_WINDOW 8u
-#define MUTE_TIMEOUTS 2u   /* in a row: one SMP at a time from then on */
-#define SLOW_SHARE 4u      /* part of the window that the slow lane may fill */
-#define KNOWN_SHARE 4u     /* part of it that is kept for targets that have answered */
-#define CLUSTER_TARGETS 4u /* targets that time out together (new ones count a quarter) .. */
-#define CLUSTER_SHARE 8u   /* .. and at least this part of what was answered */
-#define KNOWN_WEIGHT 4u
+#define MUTE_TIMEOUTS 2u         /* in a row: one SMP at a time from then on */
+#define SLOW_SHARE 4u            /* part of the window that the slow lane may fill */
+#define KNOWN_SHARE 4u           /* part of it that is kept for targets that have answered */
+#define CLUSTER_TARGETS 4u       /* targets that time out together .. */
+#define CLUSTER_SHARE 8u         /* .. and at least this part of what was answered */
 #define REMEMBERED_TARGETS 65536 /* beyond it idle targets are forgotten */
 #define KEPT_TIDS 4u             /* transmissions whose late answer still counts */
 #define STATUS_BUSY 0x0001u      /* IBA 13.4.7 */
@@ -74,7 +77,7 @@ struct smpq {
     uint32_t waiting, lane_out[LANES];
     uint32_t window, credit; /* credit: answers since the last increase */
     uint64_t period_end_ms;  /* of the counters of clustering */
-    uint32_t period_weight, period_answers;
+    uint32_t period_losses, period_answers;
     uint64_t next_deadline_ms; /* a lower bound */
     uint64_t next_seq;
     uint32_t next_tid;
@@ -277,7 +280,8 @@ static bool lane_has_room(const struct smpq *q, enum lane lane)
 {
     if (lane == LANE_KNOWN)
         return true;
-    if (lane == LANE_SLOW && q->lane_out[LANE_SLOW] >= MAX(q->window / SLOW_SHARE, 1u))
+    bool others = g_tree_nnodes(q->lanes[LANE_KNOWN]) > 0 || g_tree_nnodes(q->lanes[LANE_NEW]) > 0;
+    if (lane == LANE_SLOW && others && q->lane_out[LANE_SLOW] >= MAX(q->window / SLOW_SHARE, 1u))
         return false;
     return q->lane_out[LANE_NEW] + q->lane_out[LANE_SLOW] < q->window - q->window / KNOWN_SHARE;
 }
@@ -315,7 +319,7 @@ static void period(struct smpq *q, uint64_t now_ms)
 {
     if (now_ms >= q->period_end_ms) {
         q->period_end_ms = now_ms + q->c.timeout_ms;
-        q->period_weight = q->period_answers = 0;
+        q->period_losses = q->period_answers = 0;
     }
 }
 
@@ -329,19 +333,17 @@ static void window_answered(struct smpq *q, uint64_t now_ms)
     }
 }
 
-/* A target in good standing has timed out. One alone says nothing of the fabric's load, and one
- * that never answered says little. */
-static void window_timed_out(struct smpq *q, bool known, uint64_t now_ms)
+/* An SMP was lost. One alone says nothing of the fabric's load. */
+static void window_lost(struct smpq *q, uint64_t now_ms)
 {
     period(q, now_ms);
-    q->period_weight += known ? KNOWN_WEIGHT : 1;
-    if (q->period_weight < MAX(CLUSTER_TARGETS, q->period_answers / CLUSTER_SHARE) * KNOWN_WEIGHT)
+    if (++q->period_losses < MAX(CLUSTER_TARGETS, q->period_answers / CLUSTER_SHARE))
         return;
     q->window = MAX(q->window / 2, MIN(MIN_WINDOW, q->c.max_per_port));
     q->credit = 0;
     /* What was in flight may still time out: that is the same cluster. */
     q->period_end_ms = now_ms + 2 * q->c.timeout_ms;
-    q->period_answers = UINT32_MAX / (2 * KNOWN_WEIGHT);
+    q->period_answers = UINT32_MAX / 2;
 }
 
 /* -- the interface ----------------------------------------------------------------------------- */
@@ -385,6 +387,8 @@ bool smpq_receive(struct smpq *q, const uint8_t mad[MAD_BYTES], uint64_t now_ms)
         return false;
     }
     unsigned status = mad_status(mad);
+    if (!e->target->known && e->target->timeouts > 0)
+        window_lost(q, now_ms);
     e->target->timeouts = 0;
     e->target->known = true;
     window_answered(q, now_ms);
@@ -406,8 +410,8 @@ bool smpq_receive(struct smpq *q, const uint8_t mad[MAD_BYTES], uint64_t now_ms)
 static void time_out(struct smpq *q, struct entry *e, uint64_t now_ms)
 {
     struct target *t = e->target;
-    if (t->timeouts == 0)
-        window_timed_out(q, t->known, now_ms);
+    if (t->timeouts == 0 && t->known)
+        window_lost(q, now_ms);
     if (t->timeouts < MUTE_TIMEOUTS)
         t->timeouts++;
     if (e->retries_left > 0) {
