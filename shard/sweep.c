@@ -10,14 +10,16 @@
 #include "shard/core_internal.h"
 #include "shard/domain.h"
 #include "shard/explore.h"
+#include "shard/keys.h"
 #include "shard/paths.h"
 #include "shard/portinfo.h"
 #include "shard/sminfo.h"
 #include "shard/tables.h"
 
 #define DEFAULT_INTERVAL_S 10u
-#define AUDIT_INTERVAL_MS 1000u /* one switch's table is read back each second */
+#define AUDIT_INTERVAL_MS 1000u   /* one switch's table is read back each second */
 #define FOREIGN_INTERVAL_MS 2000u /* a foreign MASTER is asked whether it still is one */
+#define LOOK_INTERVAL_MS 20u      /* news of a switch that come faster lead to one reading of it */
 #define TAG_CHANGED (1ull << 63)
 
 struct sweep {
@@ -25,15 +27,21 @@ struct sweep {
     uint64_t next_audit_ms;
     uint64_t next_foreign_ms;
     uint64_t last_audited; /* GUID */
+    GHashTable *looks;     /* GUID -> when it was last looked at because of news, uint64_t */
 };
 
 struct sweep *sweep_create(void)
 {
-    return g_new0(struct sweep, 1);
+    struct sweep *s = g_new0(struct sweep, 1);
+    s->looks = guid_table_new(g_free);
+    return s;
 }
 
 void sweep_destroy(struct sweep *s)
 {
+    if (!s)
+        return;
+    g_hash_table_unref(s->looks);
     g_free(s);
 }
 
@@ -102,8 +110,22 @@ static void ask_switchinfo(struct shard_core *c, uint64_t guid, bool changed, bo
         explore_reread(c, guid);
 }
 
+/* A flood of traps from one switch costs no more than its readings, which explore paces. */
+static bool looked_of_late(struct shard_core *c, uint64_t guid)
+{
+    uint64_t *last = g_hash_table_lookup(c->sweep->looks, &guid);
+    if (last && c->now_ms < *last + LOOK_INTERVAL_MS)
+        return true;
+    g_hash_table_replace(c->sweep->looks, guid_key(guid), g_memdup2(&c->now_ms, sizeof *last));
+    return false;
+}
+
 void sweep_switch(struct shard_core *c, uint64_t guid, bool changed)
 {
+    if (changed && looked_of_late(c, guid)) {
+        explore_reread(c, guid);
+        return;
+    }
     ask_switchinfo(c, guid, changed, changed);
 }
 

@@ -30,6 +30,7 @@ struct tables {
     uint64_t dirty_since_ms;
     uint64_t ticket; /* of the job under way */
     bool running;
+    bool blocked; /* routing must wait for others: their deltas wake it */
     bool moved; /* switches made progress: pump the domains */
     uint64_t last_pump_ms;
     uint64_t retry_ms;
@@ -465,7 +466,8 @@ void tables_pump(struct shard_core *c)
         }
     }
     bool due = t->dirty ? c->now_ms >= t->dirty_since_ms + COALESCE_MS : t->rows_wanted;
-    if (due && !t->running && may_route(c))
+    t->blocked = due && !t->running && !may_route(c);
+    if (due && !t->running && !t->blocked)
         start_job(c);
 }
 
@@ -474,7 +476,7 @@ uint64_t tables_deadline(const struct shard_core *c)
     const struct tables *t = c->tables;
     if (t->moved && t->current)
         return MAX(c->now_ms, t->last_pump_ms + PUMP_INTERVAL_MS);
-    if (t->dirty && !t->running && !t->waiting_since_ms)
+    if (t->dirty && !t->running && !t->blocked)
         return MIN(t->retry_ms, MAX(c->now_ms, t->dirty_since_ms + COALESCE_MS));
     return t->retry_ms;
 }

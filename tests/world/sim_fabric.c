@@ -218,6 +218,19 @@ static bool ports_active(struct sim_fabric *s, FILE *report)
     return good;
 }
 
+/* A port that is away, or left out, keeps the entries of the LID that it was given. */
+static void add_absent(const struct sim_fabric *s, struct rt_builder *b, uint32_t node,
+                       unsigned port)
+{
+    const struct fabric_port *p = &s->f->nodes[node].ports[port];
+    unsigned lid = GPOINTER_TO_UINT(g_hash_table_lookup(s->lid_of, &p->guid));
+    if (sim_is_switch(&s->nodes[node]) || lid == 0 || p->peer_node == FABRIC_NONE ||
+        !sim_is_switch(&s->nodes[p->peer_node]))
+        return;
+    rt_add_dest(b, s->f->nodes[p->peer_node].guid, p->peer_port, p->guid, (uint16_t)lid, 0,
+                RT_DEST_HOST, false);
+}
+
 static struct rt_graph *true_graph(struct sim_fabric *s, FILE *report)
 {
     struct rt_builder *b = rt_builder_create();
@@ -230,8 +243,10 @@ static struct rt_graph *true_graph(struct sim_fabric *s, FILE *report)
     for (uint32_t i = 0; i < s->f->node_count; i++) {
         const struct fabric_node *n = &s->f->nodes[i];
         for (unsigned p = 1; p <= n->nports; p++) {
-            if (!counts(s, i, p))
+            if (!counts(s, i, p)) {
+                add_absent(s, b, i, p);
                 continue;
+            }
             const struct fabric_node *peer = &s->f->nodes[n->ports[p].peer_node];
             if (peer->type != FABRIC_SWITCH)
                 continue;
