@@ -89,7 +89,7 @@ static void member_problems(const struct coord_core *c, Heddle__Status *s,
     if (h == NULL || m->state != HEDDLE__MEMBER_STATE__MEMBER_LIVE)
         return;
     if (h->frozen)
-        problem(s, "shard %s sends no Sets: it has stood still or has lost contact", m->name);
+        problem(s, "shard %s sends no Sets: it has stood still, has lost contact, or sees a foreign manager", m->name);
     if (h->foreign_sm)
         problem(s,
                 "shard %s sees a foreign master SM, port 0x%016" PRIx64

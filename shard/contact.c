@@ -11,6 +11,7 @@
 #include "shard/core_internal.h"
 #include "shard/domain.h"
 #include "shard/explore.h"
+#include "shard/keys.h"
 #include "shard/own_port.h"
 #include "shard/paths.h"
 #include "shard/persist.h"
@@ -86,6 +87,22 @@ bool contact_fresh(const struct shard_core *c)
 /* -- what we say
  * ------------------------------------------------------------------------------------ */
 
+/* Epochs of a new ledger must be above any that a shard has seen. */
+static void add_positions(const struct shard_core *c, Heddle__Hello *h)
+{
+    g_autoptr(GArray) ids = view_domain_ids(c->view);
+    h->positions = g_new0(Heddle__Position *, ids->len);
+    for (guint i = 0; i < ids->len; i++) {
+        const struct view_domain *v = view_domain(c->view, g_array_index(ids, uint32_t, i));
+        Heddle__Position *p = g_new0(Heddle__Position, 1);
+        heddle__position__init(p);
+        p->domain = v->id;
+        p->epoch = v->epoch;
+        p->seq = v->seq;
+        h->positions[h->n_positions++] = p;
+    }
+}
+
 static void send_hello(struct shard_core *c, const char *coordinator)
 {
     Heddle__Hello *h = g_new0(Heddle__Hello, 1);
@@ -104,6 +121,7 @@ static void send_hello(struct shard_core *c, const char *coordinator)
     h->standby = c->cfg.standby;
     h->realtime_ms = c->realtime_ms;
     h->incarnation = c->incarnation;
+    add_positions(c, h);
     core_send(c, SHARD_CONTROL, coordinator, HEDDLE__MESSAGE_TYPE__MSG_HELLO, 0, 0, 0,
               (ProtobufCMessage *)h);
 }
@@ -149,11 +167,14 @@ static Heddle__Heartbeat *heartbeat(struct shard_core *c)
     h->leaf_port = c->own.leaf_port;
     h->frozen = !core_may_set(c);
     h->duplicate_guids = g_new0(uint64_t, g_hash_table_size(c->quarantined));
-    GHashTableIter it;
-    gpointer key;
-    g_hash_table_iter_init(&it, c->quarantined);
-    while (g_hash_table_iter_next(&it, &key, NULL))
-        h->duplicate_guids[h->n_duplicate_guids++] = *(uint64_t *)key;
+    GArray *places = port_keys_sorted(c->quarantined);
+    for (guint i = 0; i < places->len; i++) {
+        const struct port_key *place = &g_array_index(places, struct port_key, i);
+        const uint64_t *guid = g_hash_table_lookup(c->quarantined, place);
+        if (core_owned_switch(c, place->guid))
+            h->duplicate_guids[h->n_duplicate_guids++] = *guid;
+    }
+    g_array_unref(places);
     return h;
 }
 
@@ -264,8 +285,13 @@ static void drop_lost(struct shard_core *c, const Heddle__Assignment *a)
 static void new_incarnation(struct shard_core *c, const Heddle__Assignment *a)
 {
     c->incarnation = a->incarnation;
-    for (uint32_t i = 0; i < a->n_domains; i++)
-        view_set_position(c->view, a->domains[i]->id, 0, 0);
+    g_autoptr(GArray) ids = view_domain_ids(c->view);
+    for (guint i = 0; i < ids->len; i++) {
+        uint32_t id = g_array_index(ids, uint32_t, i);
+        domain_lost(c, id);
+        view_set_position(c->view, id, 0, 0);
+        view_domain(c->view, id)->phase = HEDDLE__DOMAIN_PHASE__PHASE_NONE;
+    }
     g_hash_table_remove_all(c->seen_live);
     g_hash_table_remove_all(c->backed_lids);
     persist_incarnation(c);

@@ -220,6 +220,8 @@ static void on_applied(void *user, uint32_t domain, const Heddle__Delta *d, unsi
             tables_state_changed(c);
         core_foreign_sm_changed(c);
     }
+    for (size_t i = 0; changed & VIEW_CHANGED_ROUTING && i < d->n_switches; i++)
+        explore_check_neighbours(c, d->switches[i]->guid);
     if (own) {
         persist_back_up_lids(c, domain, d);
         return;
@@ -288,7 +290,7 @@ struct shard_core *shard_core_create(const struct shard_core_config *config)
     c->known_lids = guid_table_new(NULL);
     c->backed_lids = guid_table_new(NULL);
     c->lid_backup = g_ptr_array_new();
-    c->quarantined = guid_table_new(NULL);
+    c->quarantined = g_hash_table_new_full(port_key_hash, port_key_equal, g_free, g_free);
     struct replication_callbacks cb = {.user = c,
                                        .send = on_send,
                                        .applied = on_applied,

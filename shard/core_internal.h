@@ -86,7 +86,8 @@ struct shard_core {
     bool port_dead;             /* the local port is Down now: others see it, and take over */
     uint64_t directed_until_ms; /* LID routing is not trusted until then */
     GHashTable *known_lids;     /* port GUID -> LID, from store and ledger */
-    GHashTable *quarantined;    /* node GUIDs seen twice -> NULL */
+    GHashTable *quarantined;    /* struct port_key of our switches -> GUID of a node there that is
+                                   elsewhere, too */
     uint64_t store_ticket;
     GPtrArray *store_items; /* struct shard_store_item, of this step */
     struct contact *contact;

@@ -7,6 +7,7 @@
 #include "shard/core_internal.h"
 #include "shard/domain.h"
 #include "shard/explore.h"
+#include "shard/keys.h"
 #include "shard/lids.h"
 #include "shard/paths.h"
 #include "shard/portinfo.h"
@@ -53,19 +54,22 @@ static bool is_duplicate(struct merge *m, const struct view_end_port *e)
 static bool quarantine(struct merge *m, const struct view_end_port *e)
 {
     struct shard_core *c = m->c;
+    struct port_key place = {e->switch_guid, e->switch_port};
     if (!is_duplicate(m, e)) {
-        g_hash_table_remove(c->quarantined, &e->node_guid);
+        g_hash_table_remove(c->quarantined, &place);
         return false;
     }
     const struct view_end_port *known = view_end_port(c->view, e->node_guid, e->num);
-    if (!g_hash_table_contains(c->quarantined, &e->node_guid)) {
+    const uint64_t *said = g_hash_table_lookup(c->quarantined, &place);
+    if (!said || *said != e->node_guid) {
         core_log(c, HL_WARNING, "duplicate_guid",
                  "node_guid=0x%016" PRIx64 " here=\"switch 0x%016" PRIx64
                  " port %u\" first=\"switch 0x%016" PRIx64
                  " port %u\" hint=\"the second one is left out of the fabric\"",
                  e->node_guid, e->switch_guid, e->switch_port, known ? known->switch_guid : 0,
                  known ? known->switch_port : 0);
-        g_hash_table_add(c->quarantined, g_memdup2(&e->node_guid, sizeof e->node_guid));
+        g_hash_table_replace(c->quarantined, g_memdup2(&place, sizeof place),
+                             guid_key(e->node_guid));
         /* It may have moved and the news of its old place be under way. */
         if (known && core_owned_switch(c, known->switch_guid))
             explore_reread(c, known->switch_guid);
@@ -118,6 +122,9 @@ static void merge_ends(struct merge *m)
     for (unsigned n = 1; n <= m->r->sw.nports; n++) {
         struct reading_port *p = &m->r->ports[n];
         struct view_end_port *known = view_end_port_at(m->c->view, m->r->guid, n);
+        struct port_key place = {m->r->guid, (uint8_t)n};
+        if (!p->end)
+            g_hash_table_remove(m->c->quarantined, &place);
         bool ours = p->end && !quarantine(m, p->end);
         if (known && known->present &&
             (!ours || known->node_guid != p->end->node_guid || known->num != p->end->num))

@@ -9,6 +9,7 @@
 #include "shard/domain.h"
 #include "shard/keys.h"
 #include "shard/paths.h"
+#include "shard/portinfo.h"
 #include "shard/reader.h"
 
 #define MAX_READINGS 48u /* at once; the SMP windows bound what is on the wire */
@@ -115,6 +116,30 @@ void explore_reread(struct shard_core *c, uint64_t guid)
     explore_wake(c);
 }
 
+static bool denies_link(const struct view_switch *s, const struct view_switch *ours, unsigned num)
+{
+    const struct view_port *p = &ours->ports[num];
+    if (!p->have_info || p->peer_guid != s->guid || !portinfo_link_up(p->portinfo) ||
+        p->peer_port > s->nports || !s->ports[p->peer_port].have_info)
+        return false;
+    return !portinfo_link_up(s->ports[p->peer_port].portinfo);
+}
+
+void explore_check_neighbours(struct shard_core *c, uint64_t guid)
+{
+    const struct view_switch *s = view_switch(c->view, guid);
+    const GPtrArray *all = view_switches(c->view);
+    for (guint i = 0; s && s->reachable && i < all->len; i++) {
+        const struct view_switch *ours = g_ptr_array_index(all, i);
+        const struct owned_domain *d = core_owned_switch(c, ours->guid);
+        bool denied = false;
+        for (unsigned n = 1; d && d->step == OWNED_RUNNING && !denied && n <= ours->nports; n++)
+            denied = denies_link(s, ours, n);
+        if (denied)
+            explore_reread(c, ours->guid);
+    }
+}
+
 /* -- what came of a reading -----------------------------------------------------------------------
  */
 
@@ -155,6 +180,20 @@ static void learn_scan(struct shard_core *c, const struct reading *r)
     g_hash_table_replace(c->explore->scanned, &t->guid, t);
 }
 
+/* The switch may live and the way to it be dead: the next attempt takes another one, and those of
+ * our switches that the way passes are looked at. */
+static void look_on_the_way(struct shard_core *c, const struct reading *r, const struct progress *p)
+{
+    GArray *passed = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    paths_way_failed(c, &r->path, passed);
+    for (guint i = 0; i < passed->len && p->attempts <= HOPELESS_ATTEMPTS; i++) {
+        uint64_t guid = g_array_index(passed, uint64_t, i);
+        if (guid != r->guid && core_owned_switch(c, guid))
+            explore_reread(c, guid);
+    }
+    g_array_unref(passed);
+}
+
 static void reading_failed(struct shard_core *c, const struct reading *r, struct progress *p)
 {
     uint32_t pause = RETRY_MS << MIN(p->attempts, 6u);
@@ -163,6 +202,8 @@ static void reading_failed(struct shard_core *c, const struct reading *r, struct
     c->explore->next_retry_ms = MIN(c->explore->next_retry_ms, p->next_ms);
     if (r->error == EXDEV)
         paths_forget(c, r->guid);
+    else if (r->error == ETIMEDOUT)
+        look_on_the_way(c, r, p);
     if (p->attempts == HOPELESS_ATTEMPTS) {
         core_log(c, HL_WARNING, "switch_unreadable",
                  "guid=0x%016" PRIx64 " attempts=%u reason=\"%s\"", r->guid, p->attempts,
@@ -191,6 +232,7 @@ static void reading_done(struct shard_core *c, struct reading *r)
         return;
     }
     p->attempts = 0;
+    paths_way_worked(c, &r->path);
     if (r->trust_links)
         note_links(c, r);
     struct owned_domain *d = core_owned_switch(c, r->guid);
@@ -233,8 +275,9 @@ static enum need need_of(struct shard_core *c, uint64_t guid, bool scan_wanted)
             return p->read ? NEED_NOTHING : NEED_FULL;
         return view_switch(c->view, guid) || p->read ? NEED_NOTHING : NEED_FULL;
     }
-    if (!scan_wanted || view_switch(c->view, guid) ||
-        g_hash_table_contains(c->explore->scanned, &guid))
+    /* Before the fabric is cut, what a stored view knows must be seen again to be reported. */
+    bool in_view = !c->assignment->auto_partition && view_switch(c->view, guid);
+    if (!scan_wanted || in_view || g_hash_table_contains(c->explore->scanned, &guid))
         return NEED_NOTHING;
     /* A hint serves as a map to pass by; but what nobody owns must be seen to be reported. */
     if (paths_knows_links(c, guid) && view_domain_of_switch(c->view, guid) != VIEW_NO_DOMAIN)

@@ -21,6 +21,9 @@ void explore_pump(struct shard_core *c); /* starts readings; called at the end o
 uint64_t explore_deadline(const struct shard_core *c);
 /* A switch of ours is to be read again (a trap, the sweep). Several calls are one reading. */
 void explore_reread(struct shard_core *c, uint64_t guid);
+/* The record of a switch has changed: switches of ours that think that they have a link to it which
+ * it denies are read again (the trap that told of it may have been sent over that very link). */
+void explore_check_neighbours(struct shard_core *c, uint64_t guid);
 /* Whether all switches of the domain are read, or past hope for now. */
 bool explore_domain_done(struct shard_core *c, const struct owned_domain *d);
 /* Forgets what was read of a domain (its epoch changed, or it is brought up anew). */

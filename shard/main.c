@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     if (errors->len > 0)
         print_errors(errors);
     else if (a.check)
-        status = EXIT_SUCCESS;
+        status = printf("%s: no errors\n", a.config) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
     else
         status = run(config, a.log_level != NULL ? level : config->log_level);
     g_ptr_array_free(errors, TRUE);

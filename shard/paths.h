@@ -4,7 +4,11 @@
  * What is known of the links comes from three sources, the first that knows a switch wins: the
  * view, what this shard scanned itself (switches that it does not own but had to pass), and hints
  * (the graph that the coordinator was told). Routes are shortest, ties by port number, found by one
- * breadth-first search that is repeated only after a change. */
+ * breadth-first search that is repeated only after a change.
+ *
+ * A link may be dead without anybody's having seen it, and whoever should see it may have no other
+ * route than over that link. So the links of a route that was not answered are suspect for a while:
+ * they are taken only where nothing else leads. */
 #ifndef SHARD_PATHS_H
 #define SHARD_PATHS_H
 
@@ -45,6 +49,11 @@ bool paths_knows_links(const struct shard_core *c, uint64_t guid);
 
 /* The route to port 0 of a switch; false when none is known. */
 bool paths_to_switch(struct shard_core *c, uint64_t guid, struct dr_path *path);
+/* A request over this route was not answered. Appends the GUIDs (uint64_t) of the switches that it
+ * passes to passed, the nearest first. */
+void paths_way_failed(struct shard_core *c, const struct dr_path *path, GArray *passed);
+/* It was answered: its links are good. */
+void paths_way_worked(struct shard_core *c, const struct dr_path *path);
 /* GUIDs of all switches that a route is known to, nearest first. Valid until the next change. */
 const GArray *paths_reached(struct shard_core *c);
 

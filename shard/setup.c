@@ -361,6 +361,10 @@ static void external_port(struct shard_core *c, const struct owned_domain *d,
     w.peer = peer_portinfo(c, p, &w.leaf);
     if (!w.peer)
         return;
+    /* The other end trains anew, so this one does, too, and nobody has told. */
+    if (portinfo_state(p->portinfo) == PORT_STATE_ACTIVE &&
+        portinfo_state(w.peer) == PORT_STATE_INIT)
+        explore_reread(c, s->guid);
     w.state = next_state(c, s->guid, p->portinfo, w.peer);
     set_port(c, d, s->guid, num, p->portinfo, &w, NULL);
 }

@@ -2,8 +2,8 @@
 /* The shell: what turns the pure core into a daemon.
  *
  * One loop in one thread waits for messages, MADs, finished jobs, signals and time, turns them into
- * events, and carries the core's actions out. Beside it run the receive thread of the port, two
- * threads for routing, one for commits and those of ZeroMQ. */
+ * events, and carries the core's actions out. Beside it run two threads for routing,
+ * one for commits and those of ZeroMQ. */
 #ifndef SHARD_SHELL_H
 #define SHARD_SHELL_H
 

@@ -28,7 +28,8 @@ struct tables {
     bool dirty;
     bool rows_wanted; /* switches of ours without a row of this digest */
     uint64_t dirty_since_ms;
-    uint64_t ticket; /* of the job under way */
+    uint64_t generations; /* of switch tables made so far */
+    uint64_t ticket;      /* of the job under way */
     bool running;
     bool blocked; /* routing must wait for others: their deltas wake it */
     bool moved; /* switches made progress: pump the domains */
@@ -83,7 +84,7 @@ static struct switch_table *table_of(struct shard_core *c, uint64_t guid, uint32
 {
     struct switch_table *t = tables_switch(c, guid);
     if (!t) {
-        t = switch_table_create(guid, domain, adopt);
+        t = switch_table_create(guid, ++c->tables->generations, domain, adopt);
         g_hash_table_insert(c->tables->switches, &t->guid, t);
     }
     return t;

@@ -11,6 +11,7 @@ enum block_state { BLOCK_UNKNOWN = 0, BLOCK_KNOWN, BLOCK_ASKED };
 
 struct switch_table {
     uint64_t guid;
+    uint64_t generation; /* answers to an earlier table of this switch are not its own */
     uint32_t domain;
     bool adopt; /* blocks not known are read back; else they are written */
     bool ready;
@@ -30,7 +31,8 @@ struct switch_table {
     uint64_t next_ms;
 };
 
-struct switch_table *switch_table_create(uint64_t guid, uint32_t domain, bool adopt);
+struct switch_table *switch_table_create(uint64_t guid, uint64_t generation, uint32_t domain,
+                                         bool adopt);
 void switch_table_free(gpointer p);
 /* All that the switch holds is unknown (it restarted, or another one wrote it). */
 void switch_table_forget(struct switch_table *t, bool adopt);

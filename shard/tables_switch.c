@@ -13,10 +13,12 @@
 #define RETRY_MAX_MS 10000u
 #define FAILURES_SAID 3u
 
-struct switch_table *switch_table_create(uint64_t guid, uint32_t domain, bool adopt)
+struct switch_table *switch_table_create(uint64_t guid, uint64_t generation, uint32_t domain,
+                                         bool adopt)
 {
     struct switch_table *t = g_new0(struct switch_table, 1);
     t->guid = guid;
+    t->generation = generation;
     t->domain = domain;
     t->adopt = adopt;
     t->held = g_byte_array_new();
@@ -105,15 +107,25 @@ static void failed(struct shard_core *c, struct switch_table *t, const struct sm
                  error == EPROTO ? "refused" : "no answer");
 }
 
+/* A tag names the table's generation and a block or top. */
+#define TAG_BITS 16u
+
+static struct switch_table *table_of_tag(struct shard_core *c, const struct smp_request *r,
+                                         uint64_t tag)
+{
+    struct switch_table *t = tables_switch(c, r->target);
+    return t && t->generation == tag >> TAG_BITS ? t : NULL;
+}
+
 static void block_answered(void *user, uint64_t tag, const struct smp_request *r, int error,
                            const uint8_t *mad)
 {
     struct shard_core *c = user;
-    struct switch_table *t = tables_switch(c, r->target);
+    struct switch_table *t = table_of_tag(c, r, tag);
     if (!t)
         return;
     t->in_flight--;
-    unsigned block = (unsigned)tag;
+    unsigned block = tag & ((1u << TAG_BITS) - 1);
     if (block < t->blocks->len) {
         if (error == ECANCELED) {
             t->blocks->data[block] = BLOCK_UNKNOWN;
@@ -138,7 +150,7 @@ static void top_answered(void *user, uint64_t tag, const struct smp_request *r, 
                          const uint8_t *mad)
 {
     struct shard_core *c = user;
-    struct switch_table *t = tables_switch(c, r->target);
+    struct switch_table *t = table_of_tag(c, r, tag);
     if (!t)
         return;
     t->in_flight--;
@@ -149,7 +161,7 @@ static void top_answered(void *user, uint64_t tag, const struct smp_request *r, 
         t->failures = 0;
         memcpy(t->switchinfo, smp_data_const(mad), sizeof t->switchinfo);
         unsigned top = mad_get_field(t->switchinfo, 0, IB_SW_LINEAR_FDB_TOP_F);
-        if (top != tag)
+        if (top != (tag & ((1u << TAG_BITS) - 1)))
             failed(c, t, r, EPROTO);
         t->top_held = (uint16_t)top;
     }
@@ -159,6 +171,7 @@ static void top_answered(void *user, uint64_t tag, const struct smp_request *r, 
 static bool submit(struct shard_core *c, struct switch_table *t, struct smp_request *r)
 {
     r->target = t->guid;
+    r->tag |= t->generation << TAG_BITS;
     r->user = c;
     r->group = t->domain + 1;
     r->retries = r->method == MAD_GET ? -1 : 0;
