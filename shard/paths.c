@@ -9,8 +9,7 @@
 #include "shard/keys.h"
 #include "shard/portinfo.h"
 
-#define SUSPECT_MS 30000u /* a light sweep or two: by then the link is known to be down, or good   \
-                           */
+#define SUSPECT_MS 30000u /* a light sweep or two: then the link is known to be down, or good */
 
 struct paths {
     GHashTable *scanned; /* guid -> GArray of struct path_link */

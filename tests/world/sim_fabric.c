@@ -22,6 +22,7 @@ struct sim_fabric *sim_fabric_create(const struct fabric *f,
         struct sim_node *n = &s->nodes[i];
         n->n = &f->nodes[i];
         n->on = true;
+        n->last_leaf = FABRIC_NONE;
         n->ports = g_new0(struct sim_port, n->n->nports + 1u);
         n->lft = sim_is_switch(n) ? g_malloc(SIM_LIDS) : NULL;
         for (unsigned p = 1; p <= n->n->nports; p++)
@@ -218,17 +219,19 @@ static bool ports_active(struct sim_fabric *s, FILE *report)
     return good;
 }
 
-/* A port that is away, or left out, keeps the entries of the LID that it was given. */
-static void add_absent(const struct sim_fabric *s, struct rt_builder *b, uint32_t node,
-                       unsigned port)
+/* A CA that is away, or left out, keeps the entries of the LID that it was given, as long as nobody
+ * else is where it was. */
+static void add_absent(const struct sim_fabric *s, struct rt_builder *b, uint32_t node)
 {
-    const struct fabric_port *p = &s->f->nodes[node].ports[port];
+    unsigned own = sim_ca_port(s, node);
+    const struct fabric_port *p = &s->f->nodes[node].ports[own];
     unsigned lid = GPOINTER_TO_UINT(g_hash_table_lookup(s->lid_of, &p->guid));
-    if (sim_is_switch(&s->nodes[node]) || lid == 0 || p->peer_node == FABRIC_NONE ||
-        !sim_is_switch(&s->nodes[p->peer_node]))
-        return;
-    rt_add_dest(b, s->f->nodes[p->peer_node].guid, p->peer_port, p->guid, (uint16_t)lid, 0,
-                RT_DEST_HOST, false);
+    bool cabled = p->peer_node != FABRIC_NONE;
+    uint32_t leaf = cabled ? p->peer_node : s->nodes[node].last_leaf;
+    if (!sim_is_switch(&s->nodes[node]) && lid != 0 && leaf != FABRIC_NONE &&
+        !(cabled && counts(s, node, own)))
+        rt_add_dest(b, s->f->nodes[leaf].guid, cabled ? p->peer_port : s->nodes[node].last_port,
+                    p->guid, (uint16_t)lid, 0, RT_DEST_HOST, false);
 }
 
 static struct rt_graph *true_graph(struct sim_fabric *s, FILE *report)
@@ -243,10 +246,8 @@ static struct rt_graph *true_graph(struct sim_fabric *s, FILE *report)
     for (uint32_t i = 0; i < s->f->node_count; i++) {
         const struct fabric_node *n = &s->f->nodes[i];
         for (unsigned p = 1; p <= n->nports; p++) {
-            if (!counts(s, i, p)) {
-                add_absent(s, b, i, p);
+            if (!counts(s, i, p))
                 continue;
-            }
             const struct fabric_node *peer = &s->f->nodes[n->ports[p].peer_node];
             if (peer->type != FABRIC_SWITCH)
                 continue;
@@ -257,6 +258,8 @@ static struct rt_graph *true_graph(struct sim_fabric *s, FILE *report)
                 rt_add_link(b, n->guid, p, peer->guid, n->ports[p].peer_port);
         }
     }
+    for (uint32_t i = 0; i < s->f->node_count; i++)
+        add_absent(s, b, i);
     if (rt_builder_finish(b, &g, &duplicate) != 0) {
         say(report, "  LID %u is on two ports\n", duplicate);
         return NULL;

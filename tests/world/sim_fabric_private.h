@@ -24,6 +24,8 @@ struct sim_node {
     bool mute, left_out;
     uint64_t shown_guid; /* 0 = its own */
     unsigned sm_state;   /* of a manager here that is not ours, 0 = none */
+    uint32_t last_leaf;  /* of a CA: what it was cabled to last, FABRIC_NONE = nothing yet */
+    unsigned last_port;
     struct sim_counters count;
     uint8_t nodeinfo[40], switchinfo[20];
     struct sim_port *ports; /* nports + 1 */

@@ -94,6 +94,11 @@ void sim_fabric_trap(struct sim_fabric *s, uint32_t to, unsigned number, unsigne
 
 static void pull(struct sim_fabric *s, struct fabric *f, uint32_t node, unsigned port)
 {
+    const struct fabric_port *p = &f->nodes[node].ports[port];
+    if (p->peer_node != FABRIC_NONE && !sim_is_switch(&s->nodes[p->peer_node])) {
+        s->nodes[p->peer_node].last_leaf = node;
+        s->nodes[p->peer_node].last_port = port;
+    }
     sim_fabric_cable(s, node, port, false);
     fabric_disconnect(f, node, port);
 }

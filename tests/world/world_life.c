@@ -24,7 +24,8 @@ static void place_shards(struct world *w)
 {
     GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t i = 0; i < w->fabric->node_count; i++)
-        if (w->fabric->nodes[i].type == FABRIC_CA)
+        if (w->fabric->nodes[i].type == FABRIC_CA &&
+            w->fabric->nodes[i].ports[1].peer_node != FABRIC_NONE)
             g_array_append_val(hosts, i);
     guint start = world_random(w, 0, hosts->len - 1);
     guint stride = MAX(1u, hosts->len / (guint)w->shards);
