@@ -137,9 +137,13 @@ def end_all(lab):
     procs.stop(procs.stragglers(lab.data['id']), STOP_GRACE_S)
 
 
-def _fail(lab, error):
+def _ignore_signals():
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, signal.SIG_IGN)
+
+
+def _fail(lab, error):
+    _ignore_signals()
     procs.reap()
     dead = [n for n, d in lab.daemons.items() if d['proc'] and not procs.alive(d['proc'])]
     if not isinstance(error, Interrupted):
@@ -159,6 +163,7 @@ def up(options):
         try:
             net = _prepare(lab, options)
             _start_all(lab)
+            _ignore_signals()  # it is up: what comes now must not leave it running and fail
         except BaseException as error:
             if lab.data:
                 _fail(lab, error)
