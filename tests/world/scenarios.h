@@ -14,6 +14,7 @@ struct scenario {
     int shards;
     unsigned spares; /* CAs with one port and no cable, spare1 .. */
     void (*run)(struct world *w);
+    unsigned variants; /* it is told so often, with w->variant 0 .. ; 0 = once */
 };
 extern const struct scenario scenarios_odd[]; /* ended by a NULL name */
 extern const struct scenario scenarios_change[];

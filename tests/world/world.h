@@ -112,6 +112,7 @@ struct world {
     GArray *heard;          /* struct heard */
     GHashTable *events;     /* event of the cores' log lines -> how often */
     Heddle__Status *status; /* the latest that was asked for */
+    unsigned variant;       /* of a story that is told several times */
     bool verbose, failed, faults_over;
     char failure[512];
 };
