@@ -412,6 +412,23 @@ static bool from_live_member(const struct shard_core *c, const char *peer)
     return false;
 }
 
+/* The records of a stored view are as good as replicated ones once a domain's owner says that it
+ * stands where they do. */
+static void confirm_stored(struct shard_core *c, const char *peer, const struct envelope *m)
+{
+    const Heddle__PeerHello *h = (const Heddle__PeerHello *)m->body;
+    for (size_t i = 0; h && i < h->n_positions; i++) {
+        const Heddle__Position *p = h->positions[i];
+        const struct view_domain *v = view_domain(c->view, p->domain);
+        const Heddle__Domain *d = NULL;
+        for (size_t k = 0; !d && k < c->assignment->n_domains; k++)
+            d = c->assignment->domains[k]->id == p->domain ? c->assignment->domains[k] : NULL;
+        if (v && d && v->epoch && v->epoch == p->epoch && v->seq == p->seq &&
+            d->epoch == p->epoch && strcmp(d->owner, peer) == 0)
+            g_hash_table_add(c->seen_live, GUINT_TO_POINTER(p->domain));
+    }
+}
+
 static void message_received(struct shard_core *c, const struct shard_event *e)
 {
     const struct envelope *m = e->message;
@@ -424,6 +441,8 @@ static void message_received(struct shard_core *c, const struct shard_event *e)
         if (contact_is_coordinator(c, e->peer))
             contact_message(c, e->peer, m);
     } else if (from_live_member(c, e->peer) && m->incarnation == c->incarnation) {
+        if (m->type == HEDDLE__MESSAGE_TYPE__MSG_PEER_HELLO)
+            confirm_stored(c, e->peer, m);
         replication_message(c->repl, e->channel, e->peer, m, c->now_ms);
     }
 }
