@@ -529,7 +529,7 @@ static void pump(struct shard_core *c)
     own_port_pump(c);
     contact_pump(c);
     probes_pump(c);
-    smpq_tick(c->smpq, c->now_ms);
+    smpq_tick(c->smpq, c->now_ms, c->read_ms);
     explore_pump(c);
     if (c->assignment) {
         domain_pump(c);
@@ -549,6 +549,8 @@ void shard_core_step(struct shard_core *c, const struct shard_event *event, uint
     c->act_count++;
     dispatch(c, event);
     if (!event->more) {
+        if (!event->unread)
+            c->read_ms = now_ms;
         pump(c);
         emit_store(c);
         persist_send_backup(c);

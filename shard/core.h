@@ -103,6 +103,7 @@ struct shard_event {
     int error;
     uint32_t stall_ms;
     uint64_t realtime_ms; /* wall clock, to be shown only */
+    bool unread; /* MADs have come that are not handed in yet: no SMP is given up before they are */
     bool more; /* another event follows at once: what is done once for many waits for the last */
 };
 

@@ -71,6 +71,7 @@ struct shard_core {
     uint64_t own_next_ms;  /* when it is asked again */
     GHashTable *owned;     /* domain id -> struct owned_domain * */
     GHashTable *seen_live; /* domain ids whose records came from a live peer or from us */
+    uint64_t read_ms; /* MADs that came before have all been handed in */
     uint32_t act_count;
     uint32_t loop_turn;
     uint32_t max_stall_ms;

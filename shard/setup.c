@@ -269,7 +269,7 @@ static void set_port(struct shard_core *c, const struct owned_domain *d, uint64_
     bool confirm = wish->role != PORT_EXTERNAL && !j->confirmed;
     if (!confirm && (!portinfo_set_needed(current, wanted, wish) ||
                      (wish->state == PORT_STATE_NO_CHANGE && j->have_accepted &&
-                      memcmp(j->accepted, wanted, sizeof wanted) == 0)))
+                      !portinfo_set_needed(j->accepted, wanted, wish))))
         return;
     if (c->now_ms < j->next_ms) {
         c->setup->retry_ms = MIN(c->setup->retry_ms, j->next_ms);

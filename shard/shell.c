@@ -22,6 +22,7 @@
 #define STALL_MS 40u /* a heartbeat interval: the core must know */
 #define MAX_WAIT_MS 1000u
 #define MESSAGES_A_TURN 512u /* then time and MADs get their turn */
+#define JOINING_MS 10000u
 #define MANY_SMPS 32u
 #define GATHER_US 250u
 #define STORE_QUEUE 1024u
@@ -66,6 +67,7 @@ static void report_stall(struct shell *s, uint64_t ms, const char *where)
     if (ms <= STALL_MS)
         return;
     struct shard_event e = {.kind = SHARD_EV_STALLED,
+                            .unread = true,
                             .stall_ms = (uint32_t)MIN(ms, (uint64_t)UINT32_MAX)};
     step_once(s, &e);
 }
@@ -74,7 +76,7 @@ static void tick(struct shell *s, uint64_t now)
 {
     s->stepped = false;
     s->last_tick_ms = now;
-    struct shard_event e = {.kind = SHARD_EV_TICK};
+    struct shard_event e = {.kind = SHARD_EV_TICK, .unread = s->unread};
     step_once(s, &e);
     report_stall(s, shell_now_ms() - now, "tick");
 }
@@ -300,7 +302,8 @@ static void port_down(struct shell *s, const char *why)
 
 static void take_mads(struct shell *s)
 {
-    mad_port_receive(s->port, on_mad, s);
+    s->unread = true;
+    s->unread = mad_port_receive(s->port, on_mad, s) >= MAD_PORT_BATCH;
     if (!s->port_lost && mad_port_lost(s->port)) {
         s->port_lost = true;
         port_down(s, "the device or the simulator went away");
@@ -354,7 +357,9 @@ static bool take_messages(struct shell *s)
             e.kind = SHARD_EV_LINK_DOWN;
             break;
         case LINK_REFUSED:
-            log_emit(HL_WARNING, "link_refused",
+            /* At the start peers learn of each other one after the other. */
+            log_emit(shell_now_ms() < s->started_ms + JOINING_MS ? HL_INFO : HL_WARNING,
+                     "link_refused",
                      "peer=%s channel=%d msg=\"it refused our key, or its key is not the one "
                      "configured\"",
                      le.peer, (int)le.channel);
@@ -439,7 +444,9 @@ static bool turn(struct shell *s, struct pollfd *fds, bool *more)
 {
     if (fds[FD_SIGNAL].revents != 0 && stop_wanted(s))
         return false;
-    if (fds[FD_PORT].revents != 0)
+    /* Before time-outs are looked at, what has arrived since the poll must have been read. */
+    bool due = shell_now_ms() >= shard_core_deadline(s->core);
+    if (fds[FD_PORT].revents != 0 || (due && !s->port_lost))
         take_mads(s);
     if (s->port_lost)
         fds[FD_PORT].fd = -1; /* it would stay readable */
@@ -467,6 +474,7 @@ int shell_run(struct shell *s)
         [FD_STORE] = {.fd = store_writer_fd(s->writer), .events = POLLIN},
         [FD_VERBS] = {.fd = s->verbs != NULL ? shell_verbs_fd(s->verbs) : -1, .events = POLLIN},
     };
+    s->started_ms = shell_now_ms();
     struct shard_event start = {.kind = SHARD_EV_START};
     shell_step(s, &start);
     sd_notify(0, "READY=1");

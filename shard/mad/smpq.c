@@ -441,14 +441,14 @@ void smpq_send_failed(struct smpq *q, uint64_t tid, uint64_t now_ms)
     let_out(q, now_ms);
 }
 
-void smpq_tick(struct smpq *q, uint64_t now_ms)
+void smpq_tick(struct smpq *q, uint64_t now_ms, uint64_t read_ms)
 {
-    if (now_ms >= q->next_deadline_ms) {
+    if (read_ms >= q->next_deadline_ms) {
         q->next_deadline_ms = UINT64_MAX;
         for (GList *l = q->out.head; l != NULL;) {
             struct entry *e = l->data;
             l = l->next;
-            if (e->deadline_ms <= now_ms)
+            if (e->deadline_ms <= read_ms)
                 entry_leave(q, e, &q->expired);
             else
                 q->next_deadline_ms = MIN(q->next_deadline_ms, e->deadline_ms);

@@ -61,7 +61,10 @@ int smpq_submit(struct smpq *q, const struct smp_request *r, uint64_t now_ms); /
 bool smpq_receive(struct smpq *q, const uint8_t mad[MAD_BYTES], uint64_t now_ms);
 /* The transport returned a request as timed out (its TID): a hint, handled as the time-out. */
 void smpq_send_failed(struct smpq *q, uint64_t tid, uint64_t now_ms);
-void smpq_tick(struct smpq *q, uint64_t now_ms); /* time-outs; lets waiting ones out */
+/* Time-outs, and lets waiting ones out. All answers that came before read_ms have been handed in: a
+ * request is given up only if its time was over by then (a process that stood still finds answers
+ * and deadlines together). */
+void smpq_tick(struct smpq *q, uint64_t now_ms, uint64_t read_ms);
 uint64_t smpq_deadline(const struct smpq *q);    /* UINT64_MAX = none */
 /* Cancels all requests (ECANCELED) of this user pointer; NULL = all. */
 void smpq_cancel(struct smpq *q, const void *user);

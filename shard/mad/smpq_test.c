@@ -193,10 +193,10 @@ static void retries_then_timeout(void **state)
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(w.sent->len, i + 1);
         assert_int_equal(smpq_deadline(w.q), now + 200);
-        smpq_tick(w.q, now + 199);
+        smpq_tick(w.q, now + 199, now + 199);
         assert_int_equal(w.done->len, 0);
         now += 200;
-        smpq_tick(w.q, now);
+        smpq_tick(w.q, now, now);
     }
     assert_int_equal(w.sent->len, 3);
     assert_int_equal(done_at(&w, 0)->error, ETIMEDOUT);
@@ -216,7 +216,7 @@ static void late_duplicate_forged(void **state)
     struct world w;
     start(&w, 8, 4, 3);
     submit(&w, 1, 1, 1);
-    smpq_tick(w.q, 201); /* sent again */
+    smpq_tick(w.q, 201, 201); /* sent again */
     uint8_t m[MAD_BYTES];
     memcpy(m, sent_at(&w, 1)->mad, MAD_BYTES);
     assert_false(smpq_receive(w.q, m, 202)); /* a request is no answer */
@@ -260,7 +260,7 @@ static void statuses(void **state)
     submit(&w, 1, 2, 10);
     assert_true(answer(&w, 1, 0x0001, 11)); /* busy: asked again later */
     assert_int_equal(w.done->len, 1);
-    smpq_tick(w.q, 210);
+    smpq_tick(w.q, 210, 210);
     assert_true(answer(&w, 2, 0, 211));
     assert_int_equal(done_at(&w, 1)->error, 0);
     stop(&w);
@@ -295,7 +295,7 @@ static void mute_targets_do_not_stop_others(void **state)
     uint64_t now = 1;
     unsigned seen = 0;
     for (; now < 200 * 4; now++) /* the first ones find out that nobody answers */
-        smpq_tick(w.q, now);
+        smpq_tick(w.q, now, now);
     seen = w.sent->len;
     for (unsigned i = 0; i < 2000; i++) {
         struct smp_request r = request(&w, 7, 100000 + i);
@@ -306,7 +306,7 @@ static void mute_targets_do_not_stop_others(void **state)
     uint64_t begin = now;
     unsigned answered = 0;
     for (; answered < 2000 && now < begin + 60000; now++) {
-        smpq_tick(w.q, now);
+        smpq_tick(w.q, now, now);
         for (unsigned n = w.sent->len; seen < n; seen++)
             if (sent_at(&w, seen)->to.lid == 7)
                 answered += answer(&w, seen, 0, now);
@@ -326,8 +326,8 @@ static void mute_target_gets_one_at_a_time(void **state)
     for (unsigned i = 0; i < 8; i++)
         submit(&w, 1, i, 1);
     assert_int_equal(smpq_outstanding(w.q), 4);
-    smpq_tick(w.q, 201);
-    smpq_tick(w.q, 401);
+    smpq_tick(w.q, 201, 201);
+    smpq_tick(w.q, 401, 401);
     assert_int_equal(smpq_outstanding(w.q), 1);
     /* One answer and it is trusted again. */
     assert_true(answer(&w, w.sent->len - 1, 0, 402));
@@ -352,7 +352,7 @@ static void clustered_timeouts_halve(void **state)
     start(&w, 64, 4, 0);
     introduce(&w, 5000, 300);
     assert_int_equal(let_out_of(&w, 200, 1), 64);
-    smpq_tick(w.q, 201); /* all 64 lost at once: one cluster */
+    smpq_tick(w.q, 201, 201); /* all 64 lost at once: one cluster */
     assert_int_equal(w.done->len, 64);
     assert_int_equal(smpq_outstanding(w.q), 32);
     /* Each answer lets another one out, and the window grows by one for each full of it. */
@@ -364,7 +364,7 @@ static void clustered_timeouts_halve(void **state)
     start(&w, 64, 4, 0); /* a lone one halves nothing */
     introduce(&w, 5000, 300);
     submit(&w, 1, 1, 1);
-    smpq_tick(w.q, 201);
+    smpq_tick(w.q, 201, 201);
     assert_int_equal(let_out_of(&w, 200, 202), 64);
     stop(&w);
 
@@ -400,7 +400,7 @@ static void reentrant_callbacks(void **state)
     w.resubmit_target = 9;
     for (unsigned i = 0; i < 3; i++)
         submit(&w, 9, i, 1);
-    smpq_tick(w.q, 201); /* each time-out submits another one */
+    smpq_tick(w.q, 201, 201); /* each time-out submits another one */
     assert_int_equal(w.done->len, 3);
     assert_int_equal(smpq_outstanding(w.q) + smpq_waiting(w.q), 3);
     w.cancel_in_done = true; /* the first answer cancels the others */
@@ -412,7 +412,7 @@ static void reentrant_callbacks(void **state)
     w.cancel_in_done = true; /* cancelling while several expire together */
     for (unsigned i = 0; i < 8; i++)
         submit(&w, 20 + i / 4, i, 1000002);
-    smpq_tick(w.q, 1000300);
+    smpq_tick(w.q, 1000300, 1000300);
     assert_int_equal(w.done->len, 14);
     assert_int_equal(smpq_outstanding(w.q) + smpq_waiting(w.q), 0);
 
@@ -494,7 +494,7 @@ static void random_run(void **state)
             break;
         default:
             now += (uint64_t)g_rand_int_range(rnd, 0, 50);
-            smpq_tick(w.q, now);
+            smpq_tick(w.q, now, now);
             if (g_rand_int_range(rnd, 0, 500) == 0)
                 smpq_cancel(w.q, NULL);
         }
@@ -503,7 +503,7 @@ static void random_run(void **state)
     }
     while (smpq_deadline(w.q) != UINT64_MAX) {
         now = smpq_deadline(w.q);
-        smpq_tick(w.q, now);
+        smpq_tick(w.q, now, now);
     }
     assert_int_equal(w.done->len, submitted);
     g_autofree bool *ended = g_new0(bool, submitted);
@@ -526,7 +526,7 @@ static void is_fast(void **state)
         submit(&w, i % 4000, i, 1);
         if (smpq_outstanding(w.q) >= 60 || i % 3 == 0) {
             answer(&w, w.sent->len - smpq_outstanding(w.q), 0, 1);
-            smpq_tick(w.q, 1);
+            smpq_tick(w.q, 1, 1);
             (void)smpq_deadline(w.q);
         }
         if (w.sent->len > 100000)
