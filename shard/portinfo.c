@@ -121,31 +121,36 @@ void portinfo_wanted(const uint8_t *current, const struct portinfo_wish *w,
     put(wanted, IB_PORT_OVERRUN_ERR_F, o->overrun_errors_threshold);
 }
 
+/* A field that the port took a value for and shows otherwise is one that it does not keep. */
+static bool field_missing(const uint8_t *current, const uint8_t *wanted, const uint8_t *accepted,
+                          enum MAD_FIELDS field)
+{
+    unsigned value = get(wanted, field);
+    return get(current, field) != value && (!accepted || get(accepted, field) != value);
+}
+
 bool portinfo_set_needed(const uint8_t *current, const uint8_t *wanted,
-                         const struct portinfo_wish *w)
+                         const struct portinfo_wish *w, const uint8_t *accepted)
 {
     static const enum MAD_FIELDS address[] = {IB_PORT_LID_F, IB_PORT_SMLID_F, IB_PORT_SMSL_F,
                                               IB_PORT_SUBN_TIMEOUT_F, IB_PORT_LMC_F};
-    static const enum MAD_FIELDS link[] = {IB_PORT_LINK_WIDTH_ENABLED_F,
-                                           IB_PORT_LINK_SPEED_ENABLED_F,
-                                           IB_PORT_NEIGHBOR_MTU_F,
-                                           IB_PORT_OPER_VLS_F,
-                                           IB_PORT_VL_STALL_COUNT_F,
-                                           IB_PORT_HOQ_LIFE_F,
-                                           IB_PORT_LINK_SPEED_EXT_ENABLED_F,
-                                           IB_PORT_LOCAL_PHYS_ERR_F,
-                                           IB_PORT_OVERRUN_ERR_F};
+    static const enum MAD_FIELDS link[] = {
+        IB_PORT_LINK_WIDTH_ENABLED_F,     IB_PORT_LINK_SPEED_ENABLED_F, IB_PORT_NEIGHBOR_MTU_F,
+        IB_PORT_OPER_VLS_F,               IB_PORT_VL_STALL_COUNT_F,     IB_PORT_HOQ_LIFE_F,
+        IB_PORT_LINK_SPEED_EXT_ENABLED_F, IB_PORT_LOCAL_PHYS_ERR_F,     IB_PORT_OVERRUN_ERR_F};
     if (w->state != PORT_STATE_NO_CHANGE)
         return true;
     for (size_t i = 0; w->role != PORT_EXTERNAL && i < sizeof address / sizeof address[0]; i++) {
-        if (get(current, address[i]) != get(wanted, address[i]))
+        if (field_missing(current, wanted, accepted, address[i]))
             return true;
     }
-    if (w->role != PORT_EXTERNAL && mad_get_field64((void *)current, 0, IB_PORT_GID_PREFIX_F) !=
-                                        mad_get_field64((void *)wanted, 0, IB_PORT_GID_PREFIX_F))
+    uint64_t prefix = mad_get_field64((void *)wanted, 0, IB_PORT_GID_PREFIX_F);
+    if (w->role != PORT_EXTERNAL &&
+        mad_get_field64((void *)current, 0, IB_PORT_GID_PREFIX_F) != prefix &&
+        (!accepted || mad_get_field64((void *)accepted, 0, IB_PORT_GID_PREFIX_F) != prefix))
         return true;
     for (size_t i = 0; w->role != PORT_MANAGEMENT && i < sizeof link / sizeof link[0]; i++) {
-        if (get(current, link[i]) != get(wanted, link[i]))
+        if (field_missing(current, wanted, accepted, link[i]))
             return true;
     }
     return false;

@@ -38,8 +38,10 @@ bool portinfo_link_up(const uint8_t *portinfo); /* physical LinkUp and not Down 
 /* Writes the PortInfo to be set: what the port has, with what the wish and the options want. */
 void portinfo_wanted(const uint8_t *current, const struct portinfo_wish *wish,
                      const Heddle__SubnetOptions *options, uint8_t wanted[64]);
-/* Whether a Set is needed: a field that heddle manages differs, or a state is asked for. */
+/* Whether a Set is needed: a field that heddle manages differs, or a state is asked for. accepted is
+ * the PortInfo that was set last with success, or NULL: what the port was told and does not keep is
+ * not set again. */
 bool portinfo_set_needed(const uint8_t *current, const uint8_t *wanted,
-                         const struct portinfo_wish *wish);
+                         const struct portinfo_wish *wish, const uint8_t *accepted);
 
 #endif

@@ -267,9 +267,8 @@ static void set_port(struct shard_core *c, const struct owned_domain *d, uint64_
     uint8_t wanted[64];
     portinfo_wanted(current, wish, core_options(c), wanted);
     bool confirm = wish->role != PORT_EXTERNAL && !j->confirmed;
-    if (!confirm && (!portinfo_set_needed(current, wanted, wish) ||
-                     (wish->state == PORT_STATE_NO_CHANGE && j->have_accepted &&
-                      !portinfo_set_needed(j->accepted, wanted, wish))))
+    const uint8_t *accepted = j->have_accepted ? j->accepted : NULL;
+    if (!confirm && !portinfo_set_needed(current, wanted, wish, accepted))
         return;
     if (c->now_ms < j->next_ms) {
         c->setup->retry_ms = MIN(c->setup->retry_ms, j->next_ms);
