@@ -37,12 +37,12 @@ static bool domain_settled(const struct coord_core *c, const Heddle__Domain *d,
     const struct coord_peer *p = owner ? coord_peer_find(c, owner->name) : NULL;
     if (p == NULL || p->suspect_since_ms || p->last == NULL)
         return false;
-    if (d->id == 0)
-        return true; /* records only: nothing is programmed for it */
     const Heddle__DomainReport *r = report_of(p->last, d);
     if (r == NULL || r->state == NULL || r->state->phase != HEDDLE__DOMAIN_PHASE__PHASE_RUNNING ||
         r->state->intent_digest.len)
         return false;
+    if (d->id == 0)
+        return true; /* the lead has seen all; no table belongs to it */
     if (*digest == NULL)
         *digest = &r->state->programmed_digest;
     return same_bytes(*digest, &r->state->programmed_digest);

@@ -123,8 +123,7 @@ static void begin_bring_up(struct shard_core *c, struct owned_domain *d)
 {
     d->step = d->id == 0 ? OWNED_RUNNING : OWNED_EXPLORING;
     struct view_domain *v = state_of(c, d);
-    v->phase =
-        d->id == 0 ? HEDDLE__DOMAIN_PHASE__PHASE_RUNNING : HEDDLE__DOMAIN_PHASE__PHASE_EXPLORING;
+    v->phase = HEDDLE__DOMAIN_PHASE__PHASE_EXPLORING; /* of domain 0: until all is seen */
     v->has_intent = false;
     v->has_programmed = false;
     explore_domain_reset(c, d->id);

@@ -19,6 +19,7 @@
 #define NO_ROUTE_GIVE_UP_MS 2000u
 #define PUMP_INTERVAL_MS 2u /* many readings end at once: look again once for all */
 #define REPORT_INTERVAL_MS 1000u
+#define REPORTS_UNHEARD 1u /* then no rule takes those switches */
 #define REREAD_INTERVAL_MS 50u /* a flapping link is read at most this often, then .. */
 #define LOST_MS 200u
 #define REREAD_MAX_MS 5000u /* .. ever more slowly */
@@ -40,7 +41,8 @@ struct explore {
     bool wanted;
     uint64_t last_pump_ms;
     uint64_t last_busy_ms; /* when a reading was last under way */
-    uint64_t last_report_ms;
+    uint64_t last_report_ms, scanning_since_ms;
+    unsigned reports; /* in a row that named switches nobody owns, all else being seen */
     uint64_t next_retry_ms;
     bool reported_complete;
 };
@@ -387,7 +389,8 @@ static void topology_add(Heddle__Topology *t, GHashTable *scanned, uint64_t guid
     g_free(bytes);
 }
 
-static void report(struct shard_core *c, bool complete)
+/* Returns how many switches it told of. */
+static unsigned report(struct shard_core *c, bool complete)
 {
     struct explore *e = c->explore;
     GArray *guids = guid_keys_sorted(e->scanned);
@@ -406,7 +409,9 @@ static void report(struct shard_core *c, bool complete)
                       HEDDLE__MESSAGE_TYPE__MSG_TOPOLOGY, 0, 0, 0, (ProtobufCMessage *)t);
         }
     }
+    unsigned count = guids->len;
     g_array_unref(guids);
+    return count;
 }
 
 static void report_if_due(struct shard_core *c, bool quiet)
@@ -415,17 +420,28 @@ static void report_if_due(struct shard_core *c, bool quiet)
     if (!core_is_lead(c) || !c->assignment)
         return;
     bool complete = c->assignment->auto_partition;
-    if (complete && (!quiet || reader_running(c)))
-        return;
+    bool seen_all = quiet && !reader_running(c);
+    /* One report of all of them, when the scan is over; a switch that answers never does not hold
+     * the others up for longer than a moment. */
     uint64_t due = e->last_report_ms + REPORT_INTERVAL_MS;
-    if (e->last_report_ms && c->now_ms < due && (e->reported_complete || !complete)) {
-        e->next_retry_ms = MIN(e->next_retry_ms, due);
+    bool first = !e->last_report_ms || e->reported_complete != complete;
+    if (!seen_all && (complete || first) && !e->scanning_since_ms)
+        e->scanning_since_ms = c->now_ms;
+    if (!complete && first && !seen_all)
+        due = e->scanning_since_ms + REPORT_INTERVAL_MS;
+    if ((complete && !seen_all) || (c->now_ms < due && !(first && seen_all))) {
+        e->next_retry_ms = MIN(e->next_retry_ms, MAX(due, c->now_ms + 1));
         return;
     }
     e->last_report_ms = c->now_ms;
+    e->scanning_since_ms = 0;
     e->next_retry_ms = MIN(e->next_retry_ms, c->now_ms + REPORT_INTERVAL_MS);
     e->reported_complete = complete;
-    report(c, complete);
+    unsigned unowned = report(c, complete);
+    /* The lead has seen the fabric, and what nobody owns has had the time to be assigned. */
+    e->reports = unowned && seen_all ? e->reports + 1 : 0;
+    if (!complete && seen_all && (!unowned || e->reports > REPORTS_UNHEARD))
+        domain_set_phase(c, core_owned(c, 0), HEDDLE__DOMAIN_PHASE__PHASE_RUNNING);
 }
 
 void explore_pump(struct shard_core *c)

@@ -5,8 +5,10 @@
 #include <infiniband/mad.h>
 #include <string.h>
 
+#include "proto/check.h"
 #include "shard/core_internal.h"
 #include "shard/domain.h"
+#include "shard/keys.h"
 
 static GBytes *key_u64(uint64_t guid)
 {
@@ -123,57 +125,48 @@ void persist_incarnation(struct shard_core *c)
     core_store(c, "meta", g_bytes_new_static("incarnation", 11), g_bytes_new(&be, sizeof be));
 }
 
-static bool sizes_ok(const ProtobufCBinaryData *b, size_t len)
+/* A value of the store is checked as a message from a peer is; NULL when it is not sound. */
+static void *load(const ProtobufCMessageDescriptor *descriptor, GBytes *value)
 {
-    return b->len == 0 || b->len == len;
+    gsize len;
+    const uint8_t *bytes = g_bytes_get_data(value, &len);
+    ProtobufCMessage *m = NULL;
+    char error[128];
+    return check_unpack(descriptor, bytes, len, &m, error, sizeof error) == 0 ? m : NULL;
 }
 
-static bool load_switch(Heddle__Delta *d, const uint8_t *bytes, size_t len)
+static bool load_switch(Heddle__Delta *d, GBytes *value)
 {
-    Heddle__SwitchRecord *r = heddle__switch_record__unpack(NULL, len, bytes);
-    bool ok =
-        r && sizes_ok(&r->nodeinfo, 40) && sizes_ok(&r->switchinfo, 20) && r->description.len <= 64;
-    for (size_t i = 0; ok && i < r->n_ports; i++)
-        ok = r->ports[i]->num < 256 && sizes_ok(&r->ports[i]->portinfo, 64);
-    if (ok)
+    Heddle__SwitchRecord *r = load(&heddle__switch_record__descriptor, value);
+    if (r)
         view_delta_add_switch(d, r);
-    else if (r)
-        heddle__switch_record__free_unpacked(r, NULL);
-    return ok;
+    return r != NULL;
 }
 
-static bool load_end_port(struct shard_core *c, Heddle__Delta *d, const uint8_t *bytes, size_t len)
+static bool load_end_port(struct shard_core *c, Heddle__Delta *d, GBytes *value)
 {
-    Heddle__EndPortRecord *r = heddle__end_port_record__unpack(NULL, len, bytes);
-    bool ok = r && sizes_ok(&r->nodeinfo, 40) && sizes_ok(&r->portinfo, 64) &&
-              r->description.len <= 64 && r->num < 256 && r->switch_port < 256;
-    if (ok) {
-        if (r->lid && r->lid <= RT_MAX_LID)
-            g_hash_table_insert(c->known_lids, g_memdup2(&r->port_guid, sizeof(uint64_t)),
-                                GUINT_TO_POINTER(r->lid));
-        view_delta_add_end_port(d, r);
-    } else if (r) {
-        heddle__end_port_record__free_unpacked(r, NULL);
-    }
-    return ok;
-}
-
-static bool load_numbers(Heddle__Delta *d, const uint8_t *bytes, size_t len)
-{
-    Heddle__LeafNumbers *l = heddle__leaf_numbers__unpack(NULL, len, bytes);
-    if (!l || l->n_ports != l->n_numbers) {
-        if (l)
-            heddle__leaf_numbers__free_unpacked(l, NULL);
+    Heddle__EndPortRecord *r = load(&heddle__end_port_record__descriptor, value);
+    if (!r)
         return false;
-    }
+    if (r->lid && r->lid <= RT_MAX_LID)
+        g_hash_table_insert(c->known_lids, guid_key(r->port_guid), GUINT_TO_POINTER(r->lid));
+    view_delta_add_end_port(d, r);
+    return true;
+}
+
+static bool load_numbers(Heddle__Delta *d, GBytes *value)
+{
+    Heddle__LeafNumbers *l = load(&heddle__leaf_numbers__descriptor, value);
+    if (!l)
+        return false;
     d->numbers = g_renew(Heddle__LeafNumbers *, d->numbers, d->n_numbers + 1);
     d->numbers[d->n_numbers++] = l;
     return true;
 }
 
-static bool load_domain(struct shard_core *c, const uint8_t *bytes, size_t len)
+static bool load_domain(struct shard_core *c, GBytes *value)
 {
-    Heddle__DomainReport *r = heddle__domain_report__unpack(NULL, len, bytes);
+    Heddle__DomainReport *r = load(&heddle__domain_report__descriptor, value);
     if (!r)
         return false;
     Heddle__Delta *d = delta_new();
@@ -192,17 +185,15 @@ void persist_load(struct shard_core *c)
     unsigned bad = 0;
     for (guint i = 0; c->cfg.stored && i < c->cfg.stored->len; i++) {
         const struct shard_stored *s = g_ptr_array_index(c->cfg.stored, i);
-        gsize len;
-        const uint8_t *bytes = g_bytes_get_data(s->value, &len);
         bool ok = true;
         if (strcmp(s->table, "switch") == 0)
-            ok = load_switch(d, bytes, len);
+            ok = load_switch(d, s->value);
         else if (strcmp(s->table, "endport") == 0)
-            ok = load_end_port(c, d, bytes, len);
+            ok = load_end_port(c, d, s->value);
         else if (strcmp(s->table, "numbers") == 0)
-            ok = load_numbers(d, bytes, len);
+            ok = load_numbers(d, s->value);
         else if (strcmp(s->table, "domain") == 0)
-            ok = load_domain(c, bytes, len);
+            ok = load_domain(c, s->value);
         bad += !ok;
     }
     view_apply(c->view, 0, d);

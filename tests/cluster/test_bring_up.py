@@ -24,6 +24,18 @@ def test_a_fabric_comes_up(make_cluster, fabric, shards):
     assert owners == {cluster.lid(n, scan) for n in cluster.shards}
 
 
+def test_domains_by_rules(make_cluster, tmp_path):
+    rules = tmp_path / 'domains.conf'
+    rules.write_text('domains = ( { name = "leaves"; '
+                     'ranges = ["0x0248020100000000-0x02480201ffffffff"]; }, '
+                     '{ name = "spines"; switches = ["0x0248020200000100", "0x0248020200000200"]; }'
+                     ' );\n')
+    cluster = make_cluster(SMALL, 3, '--domains', str(rules))
+    cluster.converge()
+    cluster.expect_whole()
+    assert set(cluster.domains()) == {'fabric', 'leaves', 'spines'}
+
+
 def test_tables_do_not_depend_on_the_number_of_shards(make_cluster):
     routes = {}
     for shards in (1, 2, 3, 5):
