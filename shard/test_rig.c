@@ -38,6 +38,7 @@ struct rig *rig_create_empty(GPtrArray *stored)
     c.operators = r->operators;
     c.stored = stored;
     r->core = shard_core_create(&c);
+    r->core->now_ms = r->now_ms;
     return r;
 }
 
