@@ -128,8 +128,8 @@ static void block_answered(void *user, uint64_t tag, const struct smp_request *r
     unsigned block = tag & ((1u << TAG_BITS) - 1);
     if (block < t->blocks->len) {
         if (error == ECANCELED) {
+            /* It was never sent: what the switch holds has not changed. */
             t->blocks->data[block] = BLOCK_UNKNOWN;
-            t->adopt = true;
             t->clean = false;
         } else if (error) {
             /* Whether a Set without an answer took effect is not known: read before writing. */
