@@ -244,6 +244,8 @@ struct rig *rig_create(void)
     struct rig *r = rig_create_empty(NULL);
     join(r);
     assign(r);
+    view_set_position(r->core->view, 1, 1, 1);
+    view_set_position(r->core->view, 2, 1, 1);
     put_switch(r, RIG_LEAF, 2, "leaf1", (const uint64_t[]){RIG_HOST_A, RIG_HOST_B, RIG_SPINE},
                (const uint8_t[]){1, 1, 1});
     put_switch(r, RIG_LEAF2, 3, "leaf2", (const uint64_t[]){RIG_HOST_C, RIG_HOST_D, RIG_SPINE},

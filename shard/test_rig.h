@@ -2,9 +2,9 @@
 /* For the tests of the core's parts: one core in a cluster of two shards, on a fabric of two leaves
  * and a spine that is put into its view; nothing is sent anywhere, what it would send is kept.
  *
- *   leaf 0x100 (LID 2): port 1 host 0xa0 (our own), port 2 host 0xb0, port 3 to the spine's port 1
- *   leaf 0x200 (LID 3): port 1 host 0xc0 (shard2's), port 2 host 0xd0, port 3 to the spine's port 2
- *   spine 0x300 (LID 4): ports 1 and 2
+ *   leaf 0x100 (LID 2): port 1 host 0xa00000 (our own), port 2 host 0xb00000, port 3 to the spine's
+ * port 1 leaf 0x200 (LID 3): port 1 host 0xc00000 (shard2's), port 2 host 0xd00000, port 3 to the
+ * spine's port 2 spine 0x300 (LID 4): ports 1 and 2
  *
  * A host's only port has the node GUID + 1; hosts have the LIDs 10, 11, 12, 13. Domain 1 is leaf
  * 0x100 and the spine, domain 2 leaf 0x200; pools 64 to 127 and 128 to 191. */
@@ -16,10 +16,10 @@
 #define RIG_LEAF 0x100ull
 #define RIG_LEAF2 0x200ull
 #define RIG_SPINE 0x300ull
-#define RIG_HOST_A 0xa0ull
-#define RIG_HOST_B 0xb0ull
-#define RIG_HOST_C 0xc0ull
-#define RIG_HOST_D 0xd0ull
+#define RIG_HOST_A 0xa00000ull
+#define RIG_HOST_B 0xb00000ull
+#define RIG_HOST_C 0xc00000ull
+#define RIG_HOST_D 0xd00000ull
 #define RIG_COORDINATOR "coord1"
 #define RIG_OPERATOR "admin"
 #define RIG_CLUSTER "rig"
