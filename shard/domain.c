@@ -278,6 +278,9 @@ void domain_pools_changed(struct shard_core *c)
 
 void domain_explored_check(struct shard_core *c)
 {
+    /* Who hears that we have explored goes on to write: a foreign MASTER must be told with it. */
+    if (c->foreign_asked)
+        return;
     GPtrArray *list = owned_in_order(c);
     for (guint i = 0; i < list->len; i++) {
         struct owned_domain *d = g_ptr_array_index(list, i);

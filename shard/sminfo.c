@@ -8,6 +8,7 @@
 
 #include "shard/core_internal.h"
 #include "shard/domain.h"
+#include "shard/explore.h"
 
 enum sm_state { SM_NOT_ACTIVE, SM_DISCOVERING, SM_STANDBY, SM_MASTER }; /* IBA 14.4.1 */
 
@@ -67,7 +68,8 @@ static void foreign_answered(void *user, uint64_t port_guid, const struct smp_re
                              const uint8_t *mad)
 {
     struct shard_core *c = user;
-    c->foreign_asked--;
+    if (--c->foreign_asked == 0)
+        explore_wake(c); /* domains that are explored wait for it */
     bool master =
         error == 0 && mad_get_field((void *)smp_data_const(mad), 0, IB_SMINFO_STATE_F) == SM_MASTER;
     if (is_ours(c, port_guid))
