@@ -18,7 +18,8 @@
 #define RETRY_MS 100u
 #define RETRY_MAX_MS 10000u
 #define BLOCKED_RETRY_MS 50u /* Sets are not allowed now, or the queue is full */
-#define GIVE_UP_FAILURES 3u  /* a port that refuses does not hold its domain up */
+#define EXTERNAL_A_TURN 16u
+#define GIVE_UP_FAILURES 3u /* a port that refuses does not hold its domain up */
 
 struct port_job {
     bool confirmed; /* set under this epoch (management and end ports) */
@@ -30,8 +31,9 @@ struct port_job {
 };
 
 struct setup {
-    GHashTable *jobs;    /* struct port_key -> struct port_job */
-    GHashTable *pending; /* switch GUIDs to look at */
+    GHashTable *jobs;     /* struct port_key -> struct port_job */
+    GHashTable *pending;  /* switch GUIDs to look at */
+    GHashTable *external; /* those of which the external ports are still to be looked at */
     uint64_t retry_ms;
 };
 
@@ -40,6 +42,7 @@ struct setup *setup_create(void)
     struct setup *s = g_new0(struct setup, 1);
     s->jobs = g_hash_table_new_full(port_key_hash, port_key_equal, g_free, g_free);
     s->pending = guid_table_new(NULL);
+    s->external = guid_table_new(NULL);
     s->retry_ms = UINT64_MAX;
     return s;
 }
@@ -50,6 +53,7 @@ void setup_destroy(struct setup *s)
         return;
     g_hash_table_unref(s->jobs);
     g_hash_table_unref(s->pending);
+    g_hash_table_unref(s->external);
     g_free(s);
 }
 
@@ -368,7 +372,7 @@ static void external_port(struct shard_core *c, const struct owned_domain *d,
     set_port(c, d, s->guid, num, p->portinfo, &w, NULL);
 }
 
-enum setup_pass { PASS_MANAGEMENT, PASS_ENDS, PASS_EXTERNAL, PASSES };
+enum setup_pass { PASS_MANAGEMENT, PASS_ENDS, PASS_EXTERNAL };
 
 static void look_at(struct shard_core *c, uint64_t guid, enum setup_pass pass)
 {
@@ -386,6 +390,23 @@ static void look_at(struct shard_core *c, uint64_t guid, enum setup_pass pass)
         else if (pass == PASS_EXTERNAL)
             external_port(c, d, s, n);
     }
+}
+
+/* External ports are many: a few switches a turn, so that the loop goes on turning. */
+static void look_at_external(struct shard_core *c)
+{
+    GArray *guids = guid_keys_sorted(c->setup->external);
+    for (guint i = 0; i < guids->len && i < EXTERNAL_A_TURN; i++) {
+        uint64_t guid = g_array_index(guids, uint64_t, i);
+        g_hash_table_remove(c->setup->external, &guid);
+        look_at(c, guid, PASS_EXTERNAL);
+    }
+    g_array_unref(guids);
+}
+
+static bool nothing_pending(const struct setup *s)
+{
+    return g_hash_table_size(s->pending) == 0 && g_hash_table_size(s->external) == 0;
 }
 
 void setup_pump(struct shard_core *c)
@@ -406,7 +427,7 @@ void setup_pump(struct shard_core *c)
                 setup_wake_switch(c, sw);
         }
     }
-    if (g_hash_table_size(s->pending) == 0)
+    if (nothing_pending(s))
         return;
     if (!core_may_set(c) || !core_own_lid(c)) {
         s->retry_ms = MIN(s->retry_ms, c->now_ms + BLOCKED_RETRY_MS);
@@ -414,18 +435,20 @@ void setup_pump(struct shard_core *c)
     }
     GArray *guids = guid_keys_sorted(s->pending);
     g_hash_table_remove_all(s->pending);
-    for (enum setup_pass pass = 0; pass < PASSES; pass++) {
+    for (enum setup_pass pass = PASS_MANAGEMENT; pass < PASS_EXTERNAL; pass++) {
         for (guint i = 0; i < guids->len; i++)
             look_at(c, g_array_index(guids, uint64_t, i), pass);
     }
+    for (guint i = 0; i < guids->len; i++)
+        g_hash_table_add(s->external, guid_key(g_array_index(guids, uint64_t, i)));
     g_array_unref(guids);
+    look_at_external(c);
 }
 
 uint64_t setup_deadline(const struct shard_core *c)
 {
-    return g_hash_table_size(c->setup->pending) && core_may_set(c) && core_own_lid(c)
-               ? c->now_ms
-               : c->setup->retry_ms;
+    return !nothing_pending(c->setup) && core_may_set(c) && core_own_lid(c) ? c->now_ms
+                                                                            : c->setup->retry_ms;
 }
 
 /* -- settled?
