@@ -157,58 +157,91 @@ static struct fabric *make_fabric(const struct scenario *s)
     return f;
 }
 
-static bool run(const struct scenario *s, unsigned variant, bool verbose)
+static bool run(const struct scenario *s, unsigned variant, uint64_t seed, bool verbose)
 {
     struct world w;
     int64_t began = g_get_monotonic_time();
     world_create(
         &w, &(struct world_setup){
-                .seed = SEED, .verbose = verbose, .fabric = make_fabric(s), .shards = s->shards});
+                .seed = seed, .verbose = verbose, .fabric = make_fabric(s), .shards = s->shards});
     w.variant = variant;
     for (unsigned i = 1; i <= s->spares; i++) /* without a cable they are no part of it */
         sim_fabric_leave_out(w.sim, w.fabric->node_count - i, true);
     s->run(&w);
-    if (w.failed || variant + 1 >= s->variants)
+    if (w.failed || (variant + 1 >= s->variants && seed == SEED))
         printf("%-28s %s, %d shards, %.1f s, %lu MADs, %lu Sets: %s (%.2f s)\n", s->name, s->fabric,
                s->shards, (double)(w.now_ms - 1000) / 1000, w.mads, w.sets,
                w.failed ? "FAILED" : "ok", (double)(g_get_monotonic_time() - began) / 1e6);
     if (w.failed)
-        printf("  variant %u at %.3f s: %s\n  replay: scenarios --verbose %s\n", variant,
-               (double)w.now_ms / 1000, w.failure, s->name);
+        printf("  variant %u at %.3f s: %s\n  replay: scenarios --verbose --seed %lu %s\n", variant,
+               (double)w.now_ms / 1000, w.failure, seed, s->name);
     fflush(stdout);
     bool good = !w.failed;
     world_destroy(&w);
     return good;
 }
 
-static bool wanted(const struct scenario *s, char **names, int count)
+static bool tell(const struct scenario *s, uint64_t seed, bool verbose)
 {
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], s->name) == 0)
+    bool good = true;
+    for (unsigned k = 0; good && k < MAX(s->variants, 1u); k++)
+        good = run(s, k, seed, verbose);
+    return good;
+}
+
+struct options {
+    bool verbose;
+    uint64_t seed, seeds; /* of the world's chance: delays, which host is whose */
+    char **names;
+    int name_count;
+};
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        bool one = strcmp(argv[i], "--seed") == 0;
+        if (strcmp(argv[i], "--verbose") == 0)
+            o->verbose = true;
+        else if (i + 1 < argc && (one || strcmp(argv[i], "--seeds") == 0)) {
+            if (!g_ascii_string_to_unsigned(argv[++i], 10, 1, UINT32_MAX,
+                                            one ? &o->seed : &o->seeds, NULL))
+                return false;
+        } else
+            return false;
+    }
+    o->names = argv + i;
+    o->name_count = argc - i;
+    return true;
+}
+
+static bool wanted(const struct scenario *s, const struct options *o)
+{
+    for (int i = 0; i < o->name_count; i++)
+        if (strcmp(o->names[i], s->name) == 0)
             return true;
-    return count == 0;
+    return o->name_count == 0;
 }
 
 int main(int argc, char **argv)
 {
     const struct scenario *const sets[] = {scenarios_odd, scenarios_change, scenarios_cluster};
-    bool verbose = argc > 1 && strcmp(argv[1], "--verbose") == 0;
-    int skip = verbose ? 2 : 1, done = 0, failed = 0;
-    if (sodium_init() < 0)
-        return 2;
-    for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
+    struct options o = {.seed = SEED, .seeds = 1};
+    int done = 0, failed = 0;
+    bool usage = !parse(argc, argv, &o) || sodium_init() < 0;
+    for (size_t i = 0; !usage && i < G_N_ELEMENTS(sets); i++) {
         for (const struct scenario *s = sets[i]; s->name != NULL; s++) {
-            if (!wanted(s, argv + skip, argc - skip))
+            if (!wanted(s, &o))
                 continue;
             done++;
-            bool good = true;
-            for (unsigned k = 0; good && k < MAX(s->variants, 1u); k++)
-                good = run(s, k, verbose);
-            failed += !good;
+            for (uint64_t k = 0; k < o.seeds; k++)
+                failed += !tell(s, o.seed + k, o.verbose);
         }
     }
-    if (done == 0)
-        fprintf(stderr, "usage: scenarios [--verbose] [NAME...]; there is none of that name\n");
+    if (usage || done == 0) {
+        fprintf(stderr, "usage: scenarios [--verbose] [--seed N] [--seeds N] [NAME...]\n");
+        return 2;
+    }
     printf("%d scenarios, %d failed\n", done, failed);
-    return done > 0 && failed == 0 ? 0 : 1;
+    return failed == 0 ? 0 : 1;
 }

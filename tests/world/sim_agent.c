@@ -104,7 +104,8 @@ static bool change_state(struct sim_fabric *s, const struct sim_place *at, unsig
 
 static void check_lid(struct sim_fabric *s, const struct sim_node *n, unsigned num, unsigned lid)
 {
-    const uint64_t *guid = &n->n->ports[num].guid;
+    uint64_t shown = n->shown_guid + num;
+    const uint64_t *guid = n->shown_guid != 0 ? &shown : &n->n->ports[num].guid;
     unsigned old = GPOINTER_TO_UINT(g_hash_table_lookup(s->lid_of, guid));
     if (lid == 0)
         return;

@@ -225,7 +225,12 @@ static void add_absent(const struct sim_fabric *s, struct rt_builder *b, uint32_
 {
     unsigned own = sim_ca_port(s, node);
     const struct fabric_port *p = &s->f->nodes[node].ports[own];
-    unsigned lid = GPOINTER_TO_UINT(g_hash_table_lookup(s->lid_of, &p->guid));
+    const struct sim_node *n = &s->nodes[node];
+    uint64_t guid = n->shown_guid != 0 ? n->shown_guid + own : p->guid;
+    unsigned lid = GPOINTER_TO_UINT(g_hash_table_lookup(s->lid_of, &guid));
+    /* Of two nodes with one GUID the one that was given the LID. */
+    if (n->on && n->left_out && sim_lid(&n->ports[own]) != lid)
+        return;
     bool cabled = p->peer_node != FABRIC_NONE;
     uint32_t leaf = cabled ? p->peer_node : s->nodes[node].last_leaf;
     if (!sim_is_switch(&s->nodes[node]) && lid != 0 && leaf != FABRIC_NONE &&
