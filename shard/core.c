@@ -207,7 +207,8 @@ static void on_applied(void *user, uint32_t domain, const Heddle__Delta *d, unsi
                        bool own)
 {
     struct shard_core *c = user;
-    g_hash_table_add(c->seen_live, GUINT_TO_POINTER(domain));
+    if (own || c->from_owner)
+        g_hash_table_add(c->seen_live, GUINT_TO_POINTER(domain));
     persist_delta(c, domain, d);
     if (changed & VIEW_CHANGED_ROUTING) {
         tables_wake(c);
@@ -412,6 +413,25 @@ static bool from_live_member(const struct shard_core *c, const char *peer)
     return false;
 }
 
+static const Heddle__Domain *assigned(const struct shard_core *c, uint32_t domain)
+{
+    for (size_t k = 0; c->assignment && k < c->assignment->n_domains; k++)
+        if (c->assignment->domains[k]->id == domain)
+            return c->assignment->domains[k];
+    return NULL;
+}
+
+/* Whether the sender acts for this epoch of the domain. A process that has restarted has the name
+ * of the owner, and a view of its store, which says nothing of the fabric as it is. */
+static bool is_owner_now(const struct shard_core *c, const char *peer, const struct envelope *m,
+                         uint32_t domain, uint64_t epoch)
+{
+    const Heddle__Domain *d = assigned(c, domain);
+    if (!d || epoch != d->epoch)
+        return d && epoch > d->epoch; /* our assignment is not the latest */
+    return strcmp(d->owner, peer) == 0 && d->owner_boot_id == m->boot_id;
+}
+
 /* The records of a stored view are as good as replicated ones once a domain's owner says that it
  * stands where they do. */
 static void confirm_stored(struct shard_core *c, const char *peer, const struct envelope *m)
@@ -420,11 +440,8 @@ static void confirm_stored(struct shard_core *c, const char *peer, const struct 
     for (size_t i = 0; h && i < h->n_positions; i++) {
         const Heddle__Position *p = h->positions[i];
         const struct view_domain *v = view_domain(c->view, p->domain);
-        const Heddle__Domain *d = NULL;
-        for (size_t k = 0; !d && k < c->assignment->n_domains; k++)
-            d = c->assignment->domains[k]->id == p->domain ? c->assignment->domains[k] : NULL;
-        if (v && d && v->epoch && v->epoch == p->epoch && v->seq == p->seq &&
-            d->epoch == p->epoch && strcmp(d->owner, peer) == 0)
+        if (v && v->epoch && v->epoch == p->epoch && v->seq == p->seq &&
+            is_owner_now(c, peer, m, p->domain, p->epoch))
             g_hash_table_add(c->seen_live, GUINT_TO_POINTER(p->domain));
     }
 }
@@ -443,7 +460,9 @@ static void message_received(struct shard_core *c, const struct shard_event *e)
     } else if (from_live_member(c, e->peer) && m->incarnation == c->incarnation) {
         if (m->type == HEDDLE__MESSAGE_TYPE__MSG_PEER_HELLO)
             confirm_stored(c, e->peer, m);
+        c->from_owner = is_owner_now(c, e->peer, m, m->domain, m->epoch);
         replication_message(c->repl, e->channel, e->peer, m, c->now_ms);
+        c->from_owner = false;
     }
 }
 

@@ -70,7 +70,8 @@ struct shard_core {
     struct own_port own;
     uint64_t own_next_ms;  /* when it is asked again */
     GHashTable *owned;     /* domain id -> struct owned_domain * */
-    GHashTable *seen_live; /* domain ids whose records came from a live peer or from us */
+    GHashTable *seen_live; /* domain ids whose records came from their owner or from us */
+    bool from_owner;       /* the message in hand is an owner's of now, not a stored copy */
     uint64_t read_ms; /* MADs that came before have all been handed in */
     uint32_t act_count;
     uint32_t loop_turn;
