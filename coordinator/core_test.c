@@ -276,6 +276,10 @@ static void converged_when_all_digests_agree(void **state)
     }
     rig_run(r, 100);
     assert_true(rig_status(r)->converged);
+    rig_shard(r, 2)->unseen = 1;
+    rig_run(r, 100);
+    assert_false(rig_status(r)->converged); /* of a switch never seen nothing is known */
+    rig_shard(r, 2)->unseen = 0;
     rig_shard(r, 2)->intent = DIGEST_1;
     rig_run(r, 100);
     assert_false(rig_status(r)->converged);

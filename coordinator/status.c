@@ -43,6 +43,8 @@ static bool domain_settled(const struct coord_core *c, const Heddle__Domain *d,
         return false;
     if (d->id == 0)
         return true; /* the lead has seen all; no table belongs to it */
+    if (r->switches < d->n_switches)
+        return false; /* its owner never saw some of them */
     if (*digest == NULL)
         *digest = &r->state->programmed_digest;
     return same_bytes(*digest, &r->state->programmed_digest);
@@ -129,6 +131,10 @@ static void domain_problems(const struct coord_core *c, Heddle__Status *s, const
                 d->name, nodes, domain_pool_lids(d));
     const struct coord_peer *p = coord_peer_find(c, d->owner);
     const Heddle__DomainReport *r = p ? report_of(p->last, d) : NULL;
+    if (r && d->id && r->state && r->switches < d->n_switches &&
+        r->state->phase >= HEDDLE__DOMAIN_PHASE__PHASE_EXPLORED)
+        problem(s, "domain %u (%s): %s has never seen %zu of its %zu switches", d->id, d->name,
+                d->owner, d->n_switches - r->switches, d->n_switches);
     if (r && r->state && r->state->ports_without_peer)
         problem(s, "domain %u (%s): %u of %u ports with a link have no peer", d->id, d->name,
                 r->state->ports_without_peer, r->state->ports_with_link);

@@ -305,7 +305,8 @@ static void heartbeat(struct rig *r, struct rig_shard *s)
         states[used].intent_digest = bytes_of(s->intent);
         reports[used].domain = d->id;
         reports[used].epoch = epoch;
-        reports[used].switches = s->switches;
+        reports[used].switches =
+            s->switches ? s->switches : (uint32_t)d->n_switches - MIN(s->unseen, d->n_switches);
         reports[used].end_ports = s->end_ports;
         reports[used].state = &states[used];
         list[used] = &reports[used];

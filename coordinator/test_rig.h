@@ -32,6 +32,7 @@ struct rig_shard {
     uint64_t next_hello;    /* private */
     bool hello_due;         /* private */
     /* reported of each domain it holds: */
+    uint32_t unseen; /* switches of each of its domains that it never saw */
     uint32_t switches, end_ports;
     Heddle__DomainPhase phase;
     const char *programmed, *intent, *digest;

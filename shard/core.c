@@ -377,6 +377,9 @@ static void sa_request(struct shard_core *c, const struct shard_event *e)
         context.packet_life_time = (uint8_t)core_options(c)->packet_life_time;
         context.response_time = (uint8_t)core_options(c)->subnet_timeout;
     }
+    g_autoptr(GArray) managers = sminfo_managers(c);
+    context.managers = (const struct sa_manager *)managers->data;
+    context.manager_count = managers->len;
     uint8_t *response = NULL;
     size_t len = 0;
     bool rmpp = false;

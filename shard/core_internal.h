@@ -22,6 +22,7 @@ struct contact;
 
 struct own_port { /* the local HCA port, by MAD */
     bool known;
+    bool refused_said; /* it cannot be used, and that was said */
     uint64_t node_guid, port_guid;
     uint8_t num;
     uint16_t lid;

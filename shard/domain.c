@@ -149,6 +149,7 @@ void domain_suffix_done(struct shard_core *c, uint32_t domain)
     Heddle__Delta *delta = delta_new();
     delta->state = view_pack_state(state_of(c, d));
     domain_publish(c, d, delta);
+    domain_dirty_state(c, d); /* its counts follow */
     explore_wake(c);
     tables_wake(c);
 }

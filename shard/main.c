@@ -89,7 +89,7 @@ static void print_errors(const GPtrArray *errors)
 
 static int run(const struct shard_config *config, enum log_level level)
 {
-    log_open("heddle-shard", level);
+    log_open(config->name, level);
     struct shell *shell = NULL;
     char error[1024] = "";
     if (shell_create(config, &shell, error, sizeof(error)) != 0) {

@@ -44,7 +44,13 @@ static void answered(void *user, uint64_t what, const struct smp_request *r, int
         o->node_guid = mad_get_field64(data, 0, IB_NODE_GUID_F);
         o->port_guid = mad_get_field64(data, 0, IB_NODE_PORT_GUID_F);
         o->num = (uint8_t)mad_get_field(data, 0, IB_NODE_LOCAL_PORT_F);
-        o->known = o->port_guid != 0;
+        o->known = o->port_guid != 0 && mad_get_field(data, 0, IB_NODE_TYPE_F) != IB_NODE_SWITCH;
+        if (!o->known && !o->refused_said)
+            core_log(c, HL_ERROR, "local_port_unusable",
+                     "node_guid=0x%016" PRIx64 " reason=\"the local node is a switch\" "
+                     "hint=\"run the shard on a host's port\"",
+                     o->node_guid);
+        o->refused_said = !o->known;
     } else if (what == ASK_PORT) {
         o->lid = (uint16_t)mad_get_field(data, 0, IB_PORT_LID_F);
         o->state = (uint8_t)portinfo_state(data);

@@ -8,6 +8,7 @@
 
 #include "shard/core_internal.h"
 #include "shard/domain.h"
+#include "shard/sa/sa.h"
 #include "shard/explore.h"
 
 enum sm_state { SM_NOT_ACTIVE, SM_DISCOVERING, SM_STANDBY, SM_MASTER }; /* IBA 14.4.1 */
@@ -109,4 +110,26 @@ void sminfo_port_gone(struct shard_core *c, struct owned_domain *d, uint64_t por
     v->foreign_sm_guid = 0;
     domain_dirty_state(c, d);
     core_foreign_sm_changed(c);
+}
+
+GArray *sminfo_managers(const struct shard_core *c)
+{
+    GArray *list = g_array_new(FALSE, TRUE, sizeof(struct sa_manager));
+    const Heddle__Assignment *a = c->assignment;
+    const char *lead = a && a->n_domains && a->domains[0]->id == 0 ? a->domains[0]->owner : "";
+    for (size_t i = 0; a && i < a->n_members; i++) {
+        const Heddle__Member *m = a->members[i];
+        if (m->state != HEDDLE__MEMBER_STATE__MEMBER_LIVE || !m->lid)
+            continue;
+        struct sa_manager x = {.lid = (uint16_t)m->lid};
+        mad_set_field64(x.sminfo, 0, IB_SMINFO_GUID_F, m->port_guid);
+        /* Only the own count is known here. */
+        if (m->port_guid == c->own.port_guid)
+            mad_set_field(x.sminfo, 0, IB_SMINFO_ACT_F, c->act_count);
+        mad_set_field(x.sminfo, 0, IB_SMINFO_PRIO_F, m->priority);
+        mad_set_field(x.sminfo, 0, IB_SMINFO_STATE_F,
+                      strcmp(m->name, lead) == 0 ? SM_MASTER : SM_STANDBY);
+        g_array_append_val(list, x);
+    }
+    return list;
 }

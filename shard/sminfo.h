@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include "shard/mad/smp.h"
 
 struct shard_core;
@@ -19,5 +21,8 @@ void sminfo_check_end_port(struct shard_core *c, const struct view_end_port *e);
 struct owned_domain;
 /* The port has vanished, and with it the SM that ran on it. */
 void sminfo_port_gone(struct shard_core *c, struct owned_domain *d, uint64_t port_guid);
+
+/* The managers of this cluster that are live, as SMInfoRecords show them: struct sa_manager. */
+GArray *sminfo_managers(const struct shard_core *c);
 
 #endif
