@@ -86,7 +86,8 @@ uint32_t coord_pools_member_lid(struct coord_core *c, const Heddle__Member *m, u
 {
     uint32_t lmc = coord_lmc(c);
     const Heddle__FoundLid *known = g_hash_table_lookup(c->lids, &m->port_guid);
-    uint32_t first_choices[] = {wanted, m->lid, known ? known->lid : 0};
+    /* As for every other port: what the ledger knows goes before what is set on the port. */
+    uint32_t first_choices[] = {m->lid, known ? known->lid : 0, wanted};
     for (size_t i = 0; i < G_N_ELEMENTS(first_choices); i++)
         if (lid_is_free(c, m, first_choices[i], lmc))
             return first_choices[i];

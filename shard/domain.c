@@ -194,7 +194,7 @@ static void count_ports(struct shard_core *c, struct owned_domain *d)
     GPtrArray *switches = view_domain_switches(c->view, d->id);
     for (guint i = 0; i < switches->len; i++) {
         const struct view_switch *s = g_ptr_array_index(switches, i);
-        for (unsigned n = 1; n <= s->nports; n++) {
+        for (unsigned n = 1; s->reachable && n <= s->nports; n++) {
             const struct view_port *p = &s->ports[n];
             if (!p->have_info || mad_get_field((void *)p->portinfo, 0, IB_PORT_PHYS_STATE_F) != 5 ||
                 mad_get_field((void *)p->portinfo, 0, IB_PORT_STATE_F) < 2)

@@ -206,6 +206,18 @@ void domain_switch_unreachable(struct shard_core *c, uint64_t guid)
     Heddle__SwitchRecord *rec = view_pack_switch(s);
     rec->reachable = false;
     view_delta_add_switch(delta, rec);
+    /* What hangs on it is out of reach with it; the reading that finds it again finds both. */
+    for (unsigned n = 1; n <= s->nports; n++) {
+        const struct view_end_port *e = view_end_port_at(c->view, guid, n);
+        if (!e || !e->present)
+            continue;
+        Heddle__EndPortRecord *gone = view_pack_end_port(e);
+        gone->present = false;
+        view_delta_add_end_port(delta, gone);
+        setup_unconfirm(c, e->node_guid, e->num);
+        sminfo_port_gone(c, d, e->port_guid);
+    }
+    domain_dirty_state(c, d);
     domain_publish(c, d, delta);
     paths_changed(c);
 }

@@ -22,7 +22,7 @@
 #define STALL_MS 40u /* a heartbeat interval: the core must know */
 #define MAX_WAIT_MS 1000u
 #define MESSAGES_A_TURN 512u /* then time and MADs get their turn */
-#define JOINING_MS 10000u
+#define REFUSED_MS 10000u
 #define MANY_SMPS 32u
 #define GATHER_US 250u
 #define STORE_QUEUE 1024u
@@ -246,6 +246,7 @@ int shell_create(const struct shard_config *config, struct shell **shell, char *
     s->actions = g_array_new(FALSE, FALSE, sizeof(struct shard_action));
     s->failed_stores = g_array_new(FALSE, FALSE, sizeof(struct pending_stored));
     s->peers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    s->refused = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     while (s->boot_id == 0)
         if (getrandom(&s->boot_id, sizeof(s->boot_id), 0) != sizeof(s->boot_id))
             s->boot_id = 0;
@@ -275,6 +276,7 @@ void shell_destroy(struct shell *s)
     if (s->signal_fd >= 0)
         close(s->signal_fd);
     g_hash_table_destroy(s->peers);
+    g_hash_table_destroy(s->refused);
     g_array_free(s->actions, TRUE);
     g_array_free(s->failed_stores, TRUE);
     g_free(s);
@@ -338,6 +340,16 @@ static void on_message(struct shell *s, const struct link_event *le)
     envelope_clear(&m);
 }
 
+/* A peer that has just started does not know yet whom to let in: that is no fault for a while. */
+static bool refused_for_long(struct shell *s, const char *peer)
+{
+    uint64_t now = shell_now_ms();
+    uint64_t *since = g_hash_table_lookup(s->refused, peer);
+    if (since == NULL)
+        g_hash_table_insert(s->refused, g_strdup(peer), since = g_memdup2(&now, sizeof now));
+    return now >= *since + REFUSED_MS;
+}
+
 static bool take_messages(struct shell *s)
 {
     struct link_event le;
@@ -351,15 +363,14 @@ static bool take_messages(struct shell *s)
             on_message(s, &le);
             continue;
         case LINK_UP:
+            g_hash_table_remove(s->refused, le.peer);
             e.kind = SHARD_EV_LINK_UP;
             break;
         case LINK_DOWN:
             e.kind = SHARD_EV_LINK_DOWN;
             break;
         case LINK_REFUSED:
-            /* At the start peers learn of each other one after the other. */
-            log_emit(shell_now_ms() < s->started_ms + JOINING_MS ? HL_INFO : HL_WARNING,
-                     "link_refused",
+            log_emit(refused_for_long(s, le.peer) ? HL_WARNING : HL_INFO, "link_refused",
                      "peer=%s channel=%d msg=\"it refused our key, or its key is not the one "
                      "configured\"",
                      le.peer, (int)le.channel);
@@ -474,7 +485,6 @@ int shell_run(struct shell *s)
         [FD_STORE] = {.fd = store_writer_fd(s->writer), .events = POLLIN},
         [FD_VERBS] = {.fd = s->verbs != NULL ? shell_verbs_fd(s->verbs) : -1, .events = POLLIN},
     };
-    s->started_ms = shell_now_ms();
     struct shard_event start = {.kind = SHARD_EV_START};
     shell_step(s, &start);
     sd_notify(0, "READY=1");

@@ -34,7 +34,7 @@ struct shell {
     GArray *failed_stores; /* struct pending_stored */
     bool port_lost;
     uint64_t last_tick_ms;
-    uint64_t started_ms;
+    GHashTable *refused; /* peer -> since when it refuses us, uint64_t * */
     bool unread;  /* MADs may wait at the port */
     bool stepped; /* events were given to the core that wait for the turn's last one */
     uint64_t watchdog_ms, next_watchdog_ms; /* 0 = none */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The daemons of a lab: how each is called, with which environment, and starting one of them."""
 import os
+import random
 import socket
 import time
 
@@ -9,15 +10,24 @@ from heddle_lab.errors import LabError
 
 READY_TIMEOUT_S = 30
 LAST_LINES = 12
+PORTS = (15000, 32000)
 
 
 def free_ports(count):
-    """TCP ports of 127.0.0.1 that nobody has bound, all different."""
+    """TCP ports of 127.0.0.1 that nobody has bound, all different.
+
+    They are below the range of outgoing connections: one of those could take the port of a daemon
+    that is down for a moment.
+    """
     sockets = []
     try:
-        for _ in range(count):
+        while len(sockets) < count:
             s = socket.socket()
-            s.bind(('127.0.0.1', 0))
+            try:
+                s.bind(('127.0.0.1', random.randrange(*PORTS)))
+            except OSError:
+                s.close()
+                continue
             sockets.append(s)
         return [s.getsockname()[1] for s in sockets]
     finally:
