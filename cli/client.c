@@ -273,9 +273,13 @@ struct client *client_open(const struct cli *c)
     char *error = NULL;
     struct client *cl = NULL;
     g_autofree char *path = operator_config_path(c);
-    struct operator_config *config = operator_config_read(path, &error);
-    if (config != NULL)
-        cl = client_create(config, c->timeout_s, &error);
+    g_autoptr(GPtrArray) errors = g_ptr_array_new_with_free_func(g_free);
+    struct operator_config *config = operator_config_read(path, errors);
+    for (guint i = 0; i < errors->len; i++)
+        cli_fail("%s", (const char *)g_ptr_array_index(errors, i));
+    if (config == NULL)
+        return NULL;
+    cl = client_create(config, c->timeout_s, &error);
     if (cl != NULL) {
         cl->owned = config;
         return cl;

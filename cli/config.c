@@ -2,19 +2,19 @@
 /* operator.conf. */
 #include "cli/config.h"
 
-#include <errno.h>
 #include <libconfig.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/parse.h"
 #include "proto/check.h"
 
 #define DEFAULT_PATH "/etc/heddle/operator.conf"
-#define MAX_ENDPOINT_BYTES 255
 
 struct reader {
     const char *path;
-    char *error; /* the first one */
+    GPtrArray *errors;
 };
 
 static void complain(struct reader *r, const config_setting_t *where, const char *format, ...)
@@ -22,15 +22,13 @@ static void complain(struct reader *r, const config_setting_t *where, const char
 
 static void complain(struct reader *r, const config_setting_t *where, const char *format, ...)
 {
-    if (r->error != NULL)
-        return;
     va_list ap;
     va_start(ap, format);
     g_autofree char *text = g_strdup_vprintf(format, ap);
     va_end(ap);
     unsigned line = where != NULL ? config_setting_source_line(where) : 0;
-    r->error = line > 0 ? g_strdup_printf("%s:%u: %s", r->path, line, text)
-                        : g_strdup_printf("%s: %s", r->path, text);
+    g_ptr_array_add(r->errors, line > 0 ? g_strdup_printf("%s:%u: %s", r->path, line, text)
+                                        : g_strdup_printf("%s: %s", r->path, text));
 }
 
 static void refuse_unknown(struct reader *r, const config_setting_t *group,
@@ -92,10 +90,12 @@ static char *read_endpoint(struct reader *r, const config_setting_t *group)
     const char *text = text_of(r, group, "endpoint");
     if (text == NULL)
         return NULL;
-    bool tcp = g_str_has_prefix(text, "tcp://") && strrchr(text, ':') > text + strlen("tcp:");
-    if (!(tcp || g_str_has_prefix(text, "ipc://")) || strlen(text) > MAX_ENDPOINT_BYTES)
-        complain(r, config_setting_get_member(group, "endpoint"),
-                 "\"endpoint\" must look like \"tcp://ADDRESS:PORT\"");
+    const config_setting_t *s = config_setting_get_member(group, "endpoint");
+    const char *why;
+    if (!parse_endpoint(text, &why))
+        complain(r, s, "\"endpoint\" is \"%s\": %s", text, why);
+    else if (parse_endpoint_is_any(text))
+        complain(r, s, "\"endpoint\" must name the coordinator's address, not all addresses");
     return g_strdup(text);
 }
 
@@ -110,11 +110,11 @@ static void read_coordinators(struct reader *r, const config_setting_t *root,
                  "public_key = ..; } )");
         return;
     }
-    for (int i = 0; i < config_setting_length(list) && r->error == NULL; i++) {
+    for (int i = 0; i < config_setting_length(list); i++) {
         config_setting_t *s = config_setting_get_elem(list, (unsigned)i);
         if (!config_setting_is_group(s)) {
             complain(r, s, "an element of \"coordinators\" must be a group: { ... }");
-            return;
+            continue;
         }
         struct operator_coordinator one = {0};
         refuse_unknown(r, s, names);
@@ -122,7 +122,8 @@ static void read_coordinators(struct reader *r, const config_setting_t *root,
         read_public_key(r, s, one.public_key);
         one.endpoint = read_endpoint(r, s);
         for (guint j = 0; j < config->coordinators->len; j++)
-            if (strcmp(g_array_index(config->coordinators, struct operator_coordinator, j).name,
+            if (*one.name != '\0' &&
+                strcmp(g_array_index(config->coordinators, struct operator_coordinator, j).name,
                        one.name) == 0)
                 complain(r, s, "two coordinators are called \"%s\"", one.name);
         g_array_append_val(config->coordinators, one);
@@ -137,32 +138,33 @@ static void read_all(struct reader *r, const config_setting_t *root, struct oper
     read_name(r, root, "name", config->name);
     read_coordinators(r, root, config);
     const char *key_file = text_of(r, root, "key_file");
-    if (r->error != NULL || key_file == NULL)
+    if (key_file == NULL)
         return;
     char error[512];
     g_autofree char *path = beside(r, key_file);
     if (key_load(path, KEY_CURVE, &config->keys, error, sizeof(error)) != 0)
-        r->error = g_strdup(error);
+        complain(r, config_setting_get_member(root, "key_file"), "\"key_file\": %s", error);
 }
 
 static void read_file(struct reader *r, struct operator_config *config)
 {
-    config_t file;
-    config_init(&file);
-    FILE *in = fopen(r->path, "re");
-    if (in == NULL) {
+    char why_not[128];
+    if (!file_is_regular(r->path, why_not, sizeof(why_not))) {
         complain(r, NULL,
                  "%s; name the operator's configuration with --config FILE, --dir D or "
                  "$HEDDLE_CONFIG",
-                 g_strerror(errno));
-    } else if (config_read(&file, in) != CONFIG_TRUE) {
-        r->error = g_strdup_printf("%s:%d: %s", r->path, config_error_line(&file),
-                                   config_error_text(&file));
-    } else {
-        read_all(r, config_root_setting(&file), config);
+                 why_not);
+        return;
     }
-    if (in != NULL)
-        fclose(in);
+    config_t file;
+    config_init(&file);
+    if (config_read_file(&file, r->path) == CONFIG_TRUE)
+        read_all(r, config_root_setting(&file), config);
+    else if (config_error_type(&file) == CONFIG_ERR_PARSE)
+        g_ptr_array_add(r->errors, g_strdup_printf("%s:%d: %s", r->path, config_error_line(&file),
+                                                   config_error_text(&file)));
+    else
+        complain(r, NULL, "cannot be read: %s", config_error_text(&file));
     config_destroy(&file);
 }
 
@@ -171,15 +173,15 @@ static void clear_coordinator(gpointer p)
     g_free(((struct operator_coordinator *)p)->endpoint);
 }
 
-struct operator_config *operator_config_read(const char *path, char **error)
+struct operator_config *operator_config_read(const char *path, GPtrArray *errors)
 {
-    struct reader r = {.path = path};
+    guint before = errors->len;
+    struct reader r = {.path = path, .errors = errors};
     struct operator_config *config = g_new0(struct operator_config, 1);
     config->coordinators = g_array_new(FALSE, TRUE, sizeof(struct operator_coordinator));
     g_array_set_clear_func(config->coordinators, clear_coordinator);
     read_file(&r, config);
-    *error = r.error;
-    if (r.error == NULL)
+    if (errors->len == before)
         return config;
     operator_config_free(config);
     return NULL;

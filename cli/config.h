@@ -27,8 +27,8 @@ struct operator_config {
 
 /* The file that the options and the environment name (g_free). */
 char *operator_config_path(const struct cli *c);
-/* Returns NULL with one line in error (g_free). */
-struct operator_config *operator_config_read(const char *path, char **error);
+/* Returns NULL with all that is wrong appended to errors (char *, g_free), a line each. */
+struct operator_config *operator_config_read(const char *path, GPtrArray *errors);
 void operator_config_free(struct operator_config *config); /* NULL allowed */
 
 #endif

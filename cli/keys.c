@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/cli.h"
 #include "proto/keys.h"
 
@@ -16,6 +17,13 @@ static bool parse_kind(const char *text, enum key_kind *kind)
             return true;
         }
     return false;
+}
+
+/* A name that is more than a file's name would be written elsewhere, or be hard to type. */
+static bool is_plain_name(const char *name)
+{
+    return *name != '\0' && *name != '.' && *name != '-' &&
+           strspn(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._-") == strlen(name);
 }
 
 int keys_generate_run(struct cli *c, int argc, char **argv)
@@ -38,6 +46,13 @@ int keys_generate_run(struct cli *c, int argc, char **argv)
         return cli_usage(c, "--kind is missing: curve, sign or cluster");
     if (!parse_kind(kind_text, &kind))
         return cli_usage(c, "--kind %s: expected curve, sign or cluster", kind_text);
+    if (!is_plain_name(argv[1])) {
+        char quoted[128];
+        return cli_usage(c,
+                         "NAME %s: only letters, digits, '.', '_' and '-', and first a letter, "
+                         "a digit or '_'",
+                         log_quote(quoted, sizeof(quoted), argv[1]));
+    }
     char error[512];
     if (key_generate(dir ? dir : ".", argv[1], kind, error, sizeof(error)) != 0)
         return cli_fail("%s", error);

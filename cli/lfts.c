@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "fabric/load.h"
 #include "routing/plan.h"
 
 #define MAX_PORT 254u
@@ -246,10 +247,11 @@ struct lfts *lfts_read_text(const char *name, const char *text, char **error)
 struct lfts *lfts_load(const char *path, char **error)
 {
     g_autofree char *text = NULL;
-    g_autoptr(GError) e = NULL;
-    if (g_file_get_contents(path, &text, NULL, &e))
+    size_t len;
+    int rc = fabric_read_file(path, &text, &len);
+    if (rc == 0)
         return lfts_read_text(path, text, error);
-    *error = g_strdup(e->message);
+    *error = g_strdup_printf("%s: cannot be read: %s", path, fabric_file_error(rc));
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* heddle route: traces from a shard's plan; checks of plans and of tables read back. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -66,7 +67,8 @@ struct check_input {
     struct rt_graph *graph;
     struct lfts *lfts; /* NULL: a plan is checked */
     char *engine;
-    GArray *roots; /* uint64_t */
+    GArray *roots;     /* uint64_t */
+    guint asked_roots; /* so many come from --root */
     uint32_t without_lid;
 };
 
@@ -154,6 +156,7 @@ static int gather(struct cli *c, const struct check_options *o, struct check_inp
     int result = read_roots(c, o->roots, in->roots);
     if (result != CLI_OK)
         return result;
+    in->asked_roots = in->roots->len;
     in->engine = g_strdup(o->engine);
     if (o->lfts != NULL) {
         in->lfts = lfts_load(o->lfts, &error);
@@ -171,6 +174,17 @@ static int gather(struct cli *c, const struct check_options *o, struct check_inp
 
 /* -- check ------------------------------------------------------------------------------------- */
 
+/* Engines pass over roots that are not there (a switch may be away); who asks by hand mistyped. */
+static int check_roots(const struct check_input *in)
+{
+    for (guint i = 0; i < in->asked_roots; i++) {
+        uint64_t guid = g_array_index(in->roots, uint64_t, i);
+        if (rt_find_switch(in->graph, guid) == RT_NONE)
+            return cli_fail("--root 0x%016" PRIx64 ": the fabric has no such switch", guid);
+    }
+    return CLI_OK;
+}
+
 static int check_plan(struct check_input *in, struct check_report *r, FILE *findings)
 {
     const char *name = in->engine != NULL ? in->engine : DEFAULT_ENGINE;
@@ -182,6 +196,9 @@ static int check_plan(struct check_input *in, struct check_report *r, FILE *find
     char error[512] = "";
     if (engine == NULL)
         return cli_fail("the cluster routes with \"%s\", which this program does not have", name);
+    int result = check_roots(in);
+    if (result != CLI_OK)
+        return result;
     int rc = engine->prepare(in->graph, &options, &plan, error, sizeof(error));
     if (rc != 0)
         return cli_fail("%s cannot route this fabric: %s", name, *error ? error : g_strerror(rc));

@@ -47,6 +47,7 @@ def one_line(done, status, *parts):
     (['fabric', 'convert', FABRIC], ['missing argument']),
     (['keys', 'generate', 'x'], ['--kind is missing']),
     (['keys', 'generate', 'x', '--kind', 'rsa'], ['--kind rsa', 'curve, sign or cluster']),
+    (['keys', 'generate', '../x', '--kind', 'sign'], ['../x']),
     (['--json', 'keys', 'generate', 'x', '--kind', 'sign'], ['does not take --json']),
     (['--dir', 'D', 'lab', 'status'], ['after its command']),
 ])
@@ -61,9 +62,8 @@ def test_called_wrongly(words, parts):
     (['fabric', 'convert', FABRIC, '/nowhere/out'], ['/nowhere/out']),
     (['fabric', 'convert', FABRIC, '/dev/full'], ['No space left']),
     (['keys', 'generate', 'x', '--kind', 'sign', '--dir', '/nowhere'], ['/nowhere']),
-    (['keys', 'generate', '../x', '--kind', 'sign'], ['../x']),
     (['route', 'check', '--fabric', FABRIC, '--lfts', '/nowhere'], ['/nowhere']),
-    (['route', 'check', '--fabric', FABRIC, '--lfts', '/dev/null'], ['no forwarding table']),
+    (['route', 'check', '--fabric', FABRIC, '--lfts', '/dev/null'], ['no regular file']),
 ])
 def test_wrong_files(words, parts):
     one_line(heddle(*words), 1, *parts)
@@ -130,10 +130,39 @@ def test_keys(keys):
      'tcp://ADDRESS:PORT'),
     ({'coordinators': '( { name = "c"; endpoint = "tcp://h:1"; public_key = "zz"; } )'}, 'zz'),
     ({'colour': '"red"'}, 'unknown setting "colour"'),
+    ({'coordinators': '( { name = "c"; endpoint = "tcp://h:70000"; public_key = '
+                      '"operator.public"; } )'}, 'operator.conf:4: "endpoint"'),
     ({'cluster': '= "a"'}, 'operator.conf:1: syntax error'),
 ])
 def test_wrong_configuration(keys, change, part):
     one_line(heddle('status', '--config', conf(keys, **change)), 1, part)
+
+
+def test_all_errors_of_a_configuration(keys):
+    done = heddle('status', '--config', conf(keys, cluster='7', name=None, colour='1'))
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 3, done.stderr
+
+
+def test_files_that_are_none(tmp_path):
+    fifo = str(tmp_path / 'fifo')
+    os.mkfifo(fifo)
+    for path, why in ((str(tmp_path), 'it is a directory'), (fifo, 'no regular file')):
+        one_line(heddle('status', '--config', path), 1, path, why)
+    one_line(heddle('fabric', 'convert', fifo, '-'), 1, fifo, 'nobody writes')
+    one_line(heddle('fabric', 'convert', '/dev/zero', '-'), 1, '/dev/zero', 'no regular file')
+    one_line(heddle('route', 'check', '--fabric', FABRIC, '--lfts', fifo), 1, fifo)
+
+
+@pytest.mark.parametrize('name', ['../x', 'a b', '', '-x', '.x', 'a\nb', 'ä'])
+def test_names_of_keys(tmp_path, name):
+    one_line(heddle('keys', 'generate', '--kind', 'curve', '--dir', str(tmp_path), '--', name), 2,
+             'NAME')
+    assert not list(tmp_path.iterdir())
+
+
+def test_root_that_is_not_there():
+    one_line(heddle('route', 'check', '--fabric', FABRIC, '--root', '0xdead'), 1,
+             '0x000000000000dead', 'no such switch')
 
 
 def test_unreachable(keys):

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "coordinator/records.h"
@@ -476,8 +477,9 @@ static void check_together(struct reader *r, const config_setting_t *root)
     const Heddle__ClusterConfig *c = k->cluster_config;
     const config_setting_t *endpoint = config_setting_get_member(root, "control_endpoint");
     enum log_level level;
-    if (r->out->control_endpoint && !g_str_has_prefix(r->out->control_endpoint, "tcp://"))
-        fail(r, endpoint, "control_endpoint must be \"tcp://ADDRESS:PORT\"");
+    const char *why;
+    if (r->out->control_endpoint && !parse_endpoint(r->out->control_endpoint, &why))
+        fail(r, endpoint, "control_endpoint is \"%s\": %s", r->out->control_endpoint, why);
     if (r->log_level && log_level_parse(r->log_level, &level))
         r->out->log_level = level;
     else if (r->log_level)
@@ -553,16 +555,20 @@ struct coordinator_settings *coordinator_settings_load(const char *path, GPtrArr
     struct reader r = {.path = path, .errors = errors, .out = settings_new()};
     config_t config;
     config_init(&config);
-    if (config_read_file(&config, path) == CONFIG_TRUE) {
+    char why_not[128];
+    if (!file_is_regular(path, why_not, sizeof why_not)) {
+        g_ptr_array_add(errors, g_strdup_printf("%s: cannot be read: %s; name a configuration "
+                                                "with -c FILE",
+                                                path, why_not));
+    } else if (config_read_file(&config, path) == CONFIG_TRUE) {
         read_root(&r, config_root_setting(&config));
     } else if (config_error_type(&config) == CONFIG_ERR_PARSE) {
         g_ptr_array_add(errors,
                         g_strdup_printf("%s:%d: %s; see libconfig's syntax: name = value;", path,
                                         config_error_line(&config), config_error_text(&config)));
     } else {
-        g_ptr_array_add(errors, g_strdup_printf("%s: cannot be read; give the path of a readable "
-                                                "configuration with -c",
-                                                path));
+        g_ptr_array_add(
+            errors, g_strdup_printf("%s: cannot be read: %s", path, config_error_text(&config)));
     }
     config_destroy(&config);
     if (errors->len == before)

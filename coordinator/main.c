@@ -343,7 +343,7 @@ static int run(const char *path, bool check, const enum log_level *level)
     g_autoptr(GPtrArray) errors = g_ptr_array_new_with_free_func(g_free);
     struct coordinator_settings *s = coordinator_settings_load(path, errors);
     for (guint i = 0; i < errors->len; i++)
-        fprintf(stderr, "%s\n", (const char *)g_ptr_array_index(errors, i));
+        fprintf(stderr, "heddle-coordinator: %s\n", (const char *)g_ptr_array_index(errors, i));
     if (s == NULL)
         return EXIT_FAILURE;
     int result = EXIT_SUCCESS;

@@ -119,7 +119,7 @@ struct fabric_names *fabric_names_load(const char *path, struct fabric_messages 
     struct fabric_reporter report;
     fabric_report_begin(&report, messages);
     fabric_report_error(&report, &(struct fabric_place){.file = path},
-                        "cannot be read: %s; expected a node name map", g_strerror(rc));
+                        "cannot be read: %s; expected a node name map", fabric_file_error(rc));
     return NULL;
 }
 

@@ -2,11 +2,10 @@
 /* The configuration file of heddle-shard. */
 #include "shard/config.h"
 
-#include <errno.h>
 #include <libconfig.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/parse.h"
 #include "proto/check.h"
 
@@ -115,21 +114,11 @@ static char *read_endpoint(const struct reader *r, const config_setting_t *group
     if (text == NULL)
         return NULL;
     const config_setting_t *s = config_setting_get_member(group, name);
-    const char *host = g_str_has_prefix(text, "tcp://") ? text + strlen("tcp://") : NULL;
-    if (g_str_has_prefix(text, "ipc://") && text[strlen("ipc://")] != '\0')
-        return g_strdup(text);
-    const char *colon = host != NULL ? strrchr(host, ':') : NULL;
-    if (colon == NULL || colon == host || colon[1] == '\0') {
-        complain(r, s, "\"%s\" must look like \"tcp://ADDRESS:PORT\"", name);
-        return NULL;
-    }
-    uint64_t port;
-    if (strcmp(colon + 1, "*") != 0 && !parse_uint(colon + 1, 1, 65535, &port))
-        complain(r, s, "\"%s\": \"%s\" is no TCP port (1 to 65535, or *)", name, colon + 1);
-    if (g_str_has_prefix(host, "*:") || g_str_has_prefix(host, "0.0.0.0:") ||
-        g_str_has_prefix(host, "[::]:"))
-        complain(r, s, "\"%s\" must name the address that other shards reach, not all addresses",
-                 name);
+    const char *why;
+    if (!parse_endpoint(text, &why))
+        complain(r, s, "\"%s\" is \"%s\": %s", name, text, why);
+    if (parse_endpoint_is_any(text))
+        complain(r, s, "\"%s\" must name the address that others reach, not all addresses", name);
     if (strlen(text) > 127)
         complain(r, s, "\"%s\" is longer than 127 bytes", name);
     return g_strdup(text);
@@ -245,8 +234,7 @@ static void read_root(const struct reader *r, const config_setting_t *root, stru
     c->store_dir = g_strdup(text_of(r, root, "store_dir", true));
     c->delta_endpoint = read_endpoint(r, root, "delta_endpoint");
     c->bulk_endpoint = read_endpoint(r, root, "bulk_endpoint");
-    if (g_strcmp0(c->delta_endpoint, c->bulk_endpoint) == 0 && c->delta_endpoint != NULL &&
-        !g_str_has_suffix(c->delta_endpoint, ":*"))
+    if (g_strcmp0(c->delta_endpoint, c->bulk_endpoint) == 0 && c->delta_endpoint != NULL)
         complain(r, config_setting_get_member(root, "bulk_endpoint"),
                  "\"delta_endpoint\" and \"bulk_endpoint\" are the same");
     read_peers(r, root, "coordinators", true, c->coordinators);
@@ -267,9 +255,9 @@ struct shard_config *shard_config_read(const char *path, GPtrArray *errors)
     c->log_level = HL_NOTICE;
     const struct reader r = {path, errors};
 
-    FILE *f = fopen(path, "re");
-    if (f == NULL) {
-        complain(&r, NULL, "cannot be read: %s", strerror(errno));
+    char why_not[128];
+    if (!file_is_regular(path, why_not, sizeof(why_not))) {
+        complain(&r, NULL, "cannot be read: %s", why_not);
         return c;
     }
     config_t cfg;
@@ -285,7 +273,6 @@ struct shard_config *shard_config_read(const char *path, GPtrArray *errors)
         complain(&r, NULL, "cannot be read: %s",
                  config_error_text(&cfg) ? config_error_text(&cfg) : "input error");
     config_destroy(&cfg);
-    fclose(f);
     return c;
 }
 
