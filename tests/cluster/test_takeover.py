@@ -46,3 +46,21 @@ def test_two_deaths_leave_the_last_one_with_everything(cluster):
     scan = cluster.scan()
     assert {p['sm_lid'] for p in scan.ports.values()} == {cluster.lid('shard-2', scan)}
     cluster.expect_whole()
+
+
+def test_a_restarted_shard_takes_over_without_rediscovery(make_cluster):
+    """Its stored view is as good as the owners' say that it is: nothing is read again."""
+    cluster = make_cluster('pgft:3:4,4,3:1,4,2:1,1,1', 3)
+    cluster.converge()
+    for _ in range(2):  # the second time it owns nothing, and lacks nothing when it returns
+        cluster.lab('kill', 'shard-3')
+        cluster.converge()
+        cluster.lab('start', 'shard-3')
+        cluster.converge()
+    takeover = cluster.kill_and_judge('shard-1')
+    assert takeover.problems == [], cluster.logs()
+    for name in cluster.running():
+        with open(cluster.daemons[name]['log'], encoding='utf-8') as f:
+            again = [line for line in f if 'how=bring-up' in line and ' epoch=1 ' not in line
+                     and ' domain=0 ' not in line]
+        assert again == [], name
