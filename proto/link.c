@@ -300,7 +300,7 @@ static int send_session(struct link *l, enum link_channel channel, const char *p
     struct server *server = &l->servers[channel];
     const struct session *s;
     server->watch.quiet = false;
-    while (server->socket && (s = sessions_newest(server->sessions, peer))) {
+    while (server->socket && (s = sessions_in_use(server->sessions, peer))) {
         bool current = session_current(l, s);
         if (current && zmq_send(server->socket, s->id, s->id_len, ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
             return send_body(l, server->socket, &server->watch, bytes, len);
@@ -388,11 +388,13 @@ static int receive_server(struct link *l, enum link_channel channel, struct link
     zmq_msg_init(&id);
     if (zmq_msg_recv(&id, s->socket, ZMQ_DONTWAIT) < 0) {
         watch_failed(&s->watch);
+        sessions_drained(s->sessions, g_get_monotonic_time());
         rc = EAGAIN;
     } else if (zmq_msg_more(&id) && read_body(l, s->socket, &s->watch) == 0 &&
                identify(l, zmq_msg_data(&id), zmq_msg_size(&id), e->peer, &user_id)) {
         sessions_seen(s->sessions, zmq_msg_data(&id), zmq_msg_size(&id),
-                      zmq_msg_get(&l->message, ZMQ_SRCFD), e->peer, user_id);
+                      zmq_msg_get(&l->message, ZMQ_SRCFD), e->peer, user_id,
+                      g_get_monotonic_time());
         fill_message(l, channel, e);
         rc = e->len ? 0 : EBADMSG;
     }
@@ -566,7 +568,7 @@ size_t link_routing_id(const struct link *l, enum link_channel channel, const ch
                        uint8_t id[LINK_MAX_ROUTING_ID])
 {
     const struct server *server = &l->servers[channel];
-    const struct session *s = server->socket ? sessions_newest(server->sessions, peer) : NULL;
+    const struct session *s = server->socket ? sessions_in_use(server->sessions, peer) : NULL;
     if (!s)
         return 0;
     memcpy(id, s->id, s->id_len);

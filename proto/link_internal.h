@@ -39,7 +39,7 @@ extern const struct link_settings link_default_settings;
 
 struct link *link_create_with(const struct link_config *config,
                               const struct link_settings *settings, char *error, size_t error_size);
-/* Routing id of the newest session that peer opened to us; returns its length, 0 = none. */
+/* Routing id of the session in use that peer opened to us; returns its length, 0 = none. */
 size_t link_routing_id(const struct link *l, enum link_channel channel, const char *peer,
                        uint8_t id[LINK_MAX_ROUTING_ID]);
 
@@ -140,7 +140,8 @@ void conn_down(struct link_base *b, struct conn *c);
 
 /* --- link_session.c: what connects to our ROUTERs. --- */
 
-#define LINK_MAX_SESSIONS 16u /* of one peer; the oldest is forgotten beyond that */
+#define LINK_MAX_SESSIONS 16u          /* of one peer; the oldest unused is forgotten beyond that */
+#define LINK_SESSION_SILENT_US 1000000 /* after that another session may come into use */
 
 struct session { /* a live connection, by the routing id that it chose */
     uint8_t id[LINK_MAX_ROUTING_ID];
@@ -149,6 +150,8 @@ struct session { /* a live connection, by the routing id that it chose */
     char user_id[PROTO_MAX_NAME + 24];
     int fd;          /* its socket in this process, -1 = unknown */
     uint64_t order;  /* of arrival */
+    gint64 heard_us; /* when its last message was read */
+    bool in_use;     /* to send to its peer: one of each peer's sessions is */
     gint64 probe_us; /* it may have ended: probe it until then; 0 = no */
 };
 
@@ -156,18 +159,23 @@ struct sessions; /* of one ROUTER */
 
 struct sessions *sessions_create(void);
 void sessions_destroy(struct sessions *ss);
-/* Notes the sender of a message. */
+/* Notes the sender of a message, which comes into use if its peer has no session in use, or has one
+ * that is silent. */
 void sessions_seen(struct sessions *ss, const uint8_t *id, size_t id_len, int fd, const char *peer,
-                   const char *user_id);
-/* The newest of peer, or NULL. Valid until the next call that changes the set. */
-const struct session *sessions_newest(const struct sessions *ss, const char *peer);
+                   const char *user_id, gint64 now);
+/* No message waits: silence is counted until here, lest one be taken for silent whose messages wait
+ * while this process stands still. */
+void sessions_drained(struct sessions *ss, gint64 now);
+/* The one of peer to send to, or NULL. Valid until the next call that changes the set. */
+const struct session *sessions_in_use(const struct sessions *ss, const char *peer);
+/* If it was in use, the one of its peer that was heard last comes into use. */
 void sessions_forget(struct sessions *ss, const struct session *s);
 /* The connection of this descriptor ended. Descriptors are used again, so this is a suspicion:
  * the sessions are probed until `until`. Returns whether there are any. */
 bool sessions_suspect(struct sessions *ss, int fd, gint64 until);
 /* Sends each suspect an empty frame, which links ignore; one that cannot be reached is forgotten
- * and its peer appended to `gone` (free each with g_free), unless it has a newer session, which
- * shows that it lives. Returns whether suspects remain. */
+ * and its peer appended to `gone` (free each with g_free) if it was in use. Returns whether
+ * suspects remain. */
 bool sessions_probe(struct sessions *ss, void *router, gint64 now, GPtrArray *gone);
 
 #endif

@@ -81,27 +81,71 @@ static void a_restarted_server_is_found_again(void **state)
     peer_destroy(s);
 }
 
-static void the_newest_session_is_used(void **state)
+static int tell(struct peer *s, struct peer *p, const char *text)
+{
+    int rc = say(s, "client", text);
+    return rc ? rc : peer_await(p, LINK_MESSAGE, "server", TEST_PATIENCE_MS, NULL) ? 0 : ETIMEDOUT;
+}
+
+/* A second process with the key of a live peer is heard, but the answers go to the first. */
+static void the_session_in_use_is_kept_until_it_ends(void **state)
 {
     struct peer *s = peer_create("server", NULL, 0);
-    struct peer *old = peer_create("client", NULL, 0), *new = peer_create("client", NULL, 0);
+    struct peer *first = peer_create("client", NULL, 0), *second = peer_create("client", NULL, 0);
     peer_bind(s);
-    peer_join(old, s);
-    peer_join(new, s);
-    assert_int_equal(say(s, "client", "for the newest"), 0);
-    assert_true(peer_await(new, LINK_MESSAGE, "server", TEST_PATIENCE_MS, NULL));
-    assert_false(peer_await(old, LINK_MESSAGE, "server", 50, NULL));
-    peer_destroy(new);
+    peer_join(first, s);
+    peer_join(second, s);
+    for (int i = 0; i < 30; i++) { /* longer than the silence that would end it */
+        assert_int_equal(say(first, "server", "x"), 0);
+        assert_int_equal(say(second, "server", "x"), 0);
+        for (int k = 0; k < 2; k++)
+            assert_true(peer_await(s, LINK_MESSAGE, "client", TEST_PATIENCE_MS, NULL));
+        assert_int_equal(tell(s, first, "for the first"), 0);
+        assert_false(peer_await(second, LINK_MESSAGE, "server", 50, NULL));
+    }
+    assert_int_equal(say(second, "server", "pending"), 0);
+    g_usleep(50000);
+    peer_destroy(first);
+    assert_true(peer_await(s, LINK_MESSAGE, "client", TEST_PATIENCE_MS, NULL));
     assert_true(peer_await(s, LINK_DOWN, "client", TEST_PATIENCE_MS, NULL));
-    assert_int_equal(say(s, "client", "for the older"), 0);
-    assert_true(peer_await(old, LINK_MESSAGE, "server", TEST_PATIENCE_MS, NULL));
-    new = peer_create("client", NULL, 0);
-    peer_join(new, s);
-    peer_destroy(old); /* the end of an older one says nothing about the peer's life */
+    assert_int_equal(tell(s, second, "for the second"), 0);
+    first = peer_create("client", NULL, 0);
+    peer_join(first, s);
+    peer_destroy(first); /* the end of one that is not in use says nothing about the peer's life */
     assert_false(peer_await(s, LINK_DOWN, "client", 200, NULL));
-    assert_int_equal(say(s, "client", "for the newest"), 0);
-    assert_true(peer_await(new, LINK_MESSAGE, "server", TEST_PATIENCE_MS, NULL));
-    peer_destroy(new);
+    assert_int_equal(tell(s, second, "still for the second"), 0);
+    peer_destroy(second);
+    assert_true(peer_await(s, LINK_DOWN, "client", TEST_PATIENCE_MS, NULL));
+    assert_int_equal(say(s, "client", "x"), EHOSTUNREACH);
+    peer_destroy(s);
+}
+
+/* Its host may have died: no end is told, and the next process must be answered. */
+static void a_silent_session_gives_way_to_one_that_speaks(void **state)
+{
+    struct peer *s = peer_create("server", NULL, 0);
+    struct peer *first = peer_create("client", NULL, 0), *second = peer_create("client", NULL, 0);
+    peer_bind(s);
+    peer_join(first, s);
+    peer_join(second, s);
+    g_usleep(1100000); /* this process stands still: that is not the silence of the first */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(say(second, "server", "x"), 0);
+        assert_int_equal(say(first, "server", "x"), 0);
+    }
+    g_usleep(50000);
+    for (int i = 0; i < 6; i++) {
+        assert_true(peer_await(s, LINK_MESSAGE, "client", TEST_PATIENCE_MS, NULL));
+        assert_int_equal(tell(s, first, "for the first"), 0);
+    }
+    g_usleep(1100000);
+    assert_false(peer_await(s, LINK_MESSAGE, "client", 100, NULL));
+    assert_int_equal(say(second, "server", "x"), 0);
+    assert_true(peer_await(s, LINK_MESSAGE, "client", TEST_PATIENCE_MS, NULL));
+    assert_int_equal(tell(s, second, "for the second"), 0);
+    peer_destroy(first);
+    assert_false(peer_await(s, LINK_DOWN, "client", 200, NULL));
+    peer_destroy(second);
     peer_destroy(s);
 }
 
@@ -330,7 +374,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(messages_pass_both_ways),
         cmocka_unit_test(the_largest_message_passes_and_no_larger),
         cmocka_unit_test(a_restarted_server_is_found_again),
-        cmocka_unit_test(the_newest_session_is_used),
+        cmocka_unit_test(the_session_in_use_is_kept_until_it_ends),
+        cmocka_unit_test(a_silent_session_gives_way_to_one_that_speaks),
         cmocka_unit_test(a_refused_key_is_told_and_comes_in_when_enrolled),
         cmocka_unit_test(a_server_with_another_key_is_refused),
         cmocka_unit_test(connecting_again_replaces_only_what_differs),
