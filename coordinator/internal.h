@@ -34,6 +34,7 @@
 #define COORD_FIRST_LID 64u         /* where the first pool begins */
 #define COORD_END_LID 0xC000u       /* IBA 4.1.3: the first multicast LID */
 #define COORD_OLD_BOOTS 8u
+#define COORD_CLASH_MS 10000u /* between warnings that two processes use a name */
 
 struct coord_evidence { /* what a peer said of a suspect */
     char peer[64];
@@ -63,6 +64,8 @@ struct coord_peer { /* one enrolled shard, as far as memory goes */
     GArray *evidence;                    /* struct coord_evidence, the newest of each peer */
     uint64_t old_boots[COORD_OLD_BOOTS]; /* processes of this name that were replaced */
     unsigned old_boot_next;
+    /* another process said HELLO under this name while the member's lives; 0 = none: */
+    uint64_t clash_boot, clash_first_ms, clash_seen_ms, clash_warned_ms;
 };
 
 struct coord_domain_run {     /* what is known of a domain, in memory only */
@@ -120,6 +123,8 @@ uint32_t coord_lmc(const struct coord_core *c);
 /* -- members.c: who is enrolled, HELLO, WELCOME ---------------------------------------------- */
 void coord_members_sync(struct coord_core *c);
 void coord_members_hello(struct coord_core *c, struct coord_peer *p, const struct envelope *e);
+/* Two live processes use the name, as of the last seconds. */
+bool coord_members_clash(const struct coord_core *c, const struct coord_peer *p);
 /* WELCOMEs that wait and ASSIGNMENTs, after a swap; previous = durable before it, may be NULL. */
 void coord_members_publish(struct coord_core *c, const Heddle__Assignment *previous,
                            bool with_hints);

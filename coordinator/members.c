@@ -60,10 +60,6 @@ static char *objection(const struct coord_core *c, const struct coord_peer *p,
 {
     if (e->boot_id == 0 || h->port_guid == 0)
         return g_strdup("HELLO without a boot id or a port GUID; update heddle-shard");
-    if (is_old_boot(p, e->boot_id))
-        return g_strdup_printf("another process has joined as %s since; each shard needs a name "
-                               "and a key of its own",
-                               p->name);
     for (size_t i = 0; i < c->work->n_members; i++) {
         const Heddle__Member *m = c->work->members[i];
         if (strcmp(m->name, p->name) != 0 && m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE &&
@@ -73,6 +69,42 @@ static char *objection(const struct coord_core *c, const struct coord_peer *p,
                                    h->port_guid, m->name);
     }
     return NULL;
+}
+
+/* -- two processes of one name -------------------------------------------------------------- */
+
+/* A process that ended broke its connection or fell silent, which makes it suspect before the next
+ * HELLO of the one that replaces it: until then this is another process with the same key. One
+ * that was replaced comes back only the same way. */
+static bool name_in_use(const struct coord_peer *p, const Heddle__Member *m, uint64_t boot_id)
+{
+    return m->boot_id && m->boot_id != boot_id && p->suspect_since_ms == 0 &&
+           m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE && (p->last || is_old_boot(p, boot_id));
+}
+
+/* No REFUSED: it would go to the one that is in its right. The first HELLO may be of a restart
+ * whose end is not known yet. */
+static void note_clash(struct coord_core *c, struct coord_peer *p, uint64_t boot_id)
+{
+    if (p->clash_boot != boot_id) {
+        p->clash_boot = boot_id;
+        p->clash_first_ms = c->now_ms;
+    }
+    if (c->now_ms <= p->clash_first_ms + coord_detector_period(c))
+        return;
+    p->clash_seen_ms = c->now_ms;
+    if (p->clash_warned_ms && c->now_ms < p->clash_warned_ms + COORD_CLASH_MS)
+        return;
+    p->clash_warned_ms = c->now_ms;
+    coord_log(c, HL_WARNING, "name_in_use",
+              "name=%s msg=\"another process says HELLO with this shard's name and key, and is "
+              "not let in; give each shard a name and a key of its own\"",
+              p->name);
+}
+
+bool coord_members_clash(const struct coord_core *c, const struct coord_peer *p)
+{
+    return p->clash_seen_ms && c->now_ms < p->clash_seen_ms + COORD_CLASH_MS;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -142,17 +174,22 @@ static void new_process(struct coord_core *c, struct coord_peer *p, Heddle__Memb
         heddle__heartbeat__free_unpacked(p->last, NULL);
     p->last = NULL;
     p->died_ms = 0;
+    p->clash_boot = p->clash_seen_ms = 0;
 }
 
 void coord_members_hello(struct coord_core *c, struct coord_peer *p, const struct envelope *e)
 {
     const Heddle__Hello *h = (const Heddle__Hello *)e->body;
+    Heddle__Member *m = assignment_member(c->work, p->name);
+    if (name_in_use(p, m, e->boot_id)) {
+        note_clash(c, p, e->boot_id);
+        return;
+    }
     g_autofree char *reason = objection(c, p, e, h);
     if (reason) {
         refuse(c, p, e->seq, reason);
         return;
     }
-    Heddle__Member *m = assignment_member(c->work, p->name);
     bool restarted = m->boot_id != e->boot_id;
     if (restarted)
         new_process(c, p, m, e->boot_id);

@@ -83,6 +83,9 @@ static void member_problems(const struct coord_core *c, Heddle__Status *s,
         problem(s, "shard %s lives but cannot be reached; check the management network", m->name);
     else if (p->suspect_since_ms)
         problem(s, "shard %s has not been heard for %" PRIu64 " ms", m->name, age);
+    if (coord_members_clash(c, p))
+        problem(s, "two processes use the name %s: give each shard a name and a key of its own",
+                m->name);
     if (m->state == HEDDLE__MEMBER_STATE__MEMBER_LIVE && m->lid == 0 && m->port_guid)
         problem(s, "shard %s has no LID: the pool for the shards' own ports is used up", m->name);
     if (ABS(p->clock_offset_ms) > 50)

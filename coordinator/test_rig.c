@@ -273,6 +273,7 @@ void rig_join_all(struct rig *r)
 void rig_reboot(struct rig *r, unsigned i)
 {
     struct rig_shard *s = rig_shard(r, i);
+    rig_link_down(r, i);
     s->boot_id += 1000;
     g_hash_table_remove_all(s->grants);
     heddle__assignment__free_unpacked(s->told, NULL);

@@ -67,7 +67,7 @@ void rig_free(struct rig *r);
 struct rig_shard *rig_shard(struct rig *r, unsigned i); /* from 1 */
 void rig_hello(struct rig *r, unsigned i);
 void rig_join_all(struct rig *r);
-void rig_reboot(struct rig *r, unsigned i); /* a new process: new boot id, no grants, HELLO */
+void rig_reboot(struct rig *r, unsigned i); /* killed, a new process: new boot id, no grants, HELLO */
 void rig_run(struct rig *r, uint64_t ms);
 void rig_jump(struct rig *r, int64_t ms); /* time passes without a step */
 void rig_link_down(struct rig *r, unsigned i);
