@@ -20,6 +20,8 @@
 #include "shard/tables.h"
 
 #define HELLO_INTERVAL_MS 1000u
+#define UNANSWERED_MS 5000u    /* a coordinator that has a session with us and does not answer */
+#define NOT_WELCOMED_MS 30000u /* between warnings of that */
 #define DEFAULT_HEARTBEAT_MS 40u
 #define DEFAULT_GRACE_MS 2000u
 #define HEARTBEATS_KEPT 128u
@@ -31,6 +33,8 @@ struct contact {
     uint64_t heartbeat_seq;            /* of the last one sent; an acknowledgement names it */
     uint64_t confirm_seq;              /* Sets wait for the acknowledgement of this one */
     GHashTable *up;                    /* names of coordinators with a session */
+    uint64_t unanswered_ms;            /* since then one has a session with us; 0 = none has */
+    uint64_t next_warning_ms;
     bool refused_said;
 };
 
@@ -188,19 +192,58 @@ static void send_heartbeats(struct shard_core *c)
     c->max_stall_ms = 0;
 }
 
+/* The first one with a session with us, or NULL. */
+static const char *reachable_coordinator(const struct shard_core *c)
+{
+    for (guint i = 0; i < c->cfg.coordinators->len; i++)
+        if (g_hash_table_contains(c->contact->up, g_ptr_array_index(c->cfg.coordinators, i)))
+            return g_ptr_array_index(c->cfg.coordinators, i);
+    return NULL;
+}
+
+/* There is a session, but no welcome, or no heartbeat is acknowledged any more: another process may
+ * have our name. */
+static bool unanswered(struct shard_core *c)
+{
+    struct contact *k = c->contact;
+    const char *coordinator = reachable_coordinator(c);
+    if (!coordinator)
+        k->unanswered_ms = 0;
+    else if (!k->unanswered_ms)
+        k->unanswered_ms = c->now_ms;
+    if (!coordinator || c->now_ms < MAX(k->unanswered_ms, k->confirmed_ms) + UNANSWERED_MS)
+        return false;
+    if (c->now_ms >= k->next_warning_ms && !k->refused_said) {
+        k->next_warning_ms = c->now_ms + NOT_WELCOMED_MS;
+        core_log(c, HL_WARNING, "not_welcomed",
+                 "coordinator=%s hint=\"is the name enrolled with this key? does another process "
+                 "use it?\"",
+                 coordinator);
+    }
+    return true;
+}
+
+/* Until we are welcomed; and again when we have become strangers, so that we are let in once the
+ * other process of our name is gone. */
+static void pump_hello(struct shard_core *c)
+{
+    struct contact *k = c->contact;
+    bool strangers = unanswered(c);
+    if ((c->assignment && !strangers) || c->now_ms < k->next_hello_ms)
+        return;
+    k->next_hello_ms = c->now_ms + HELLO_INTERVAL_MS;
+    for (guint i = 0; i < c->cfg.coordinators->len; i++)
+        send_hello(c, g_ptr_array_index(c->cfg.coordinators, i));
+}
+
 void contact_pump(struct shard_core *c)
 {
     struct contact *k = c->contact;
     if (!c->own.known || c->stepped_down || c->port_dead)
         return;
-    if (!c->assignment) {
-        if (c->now_ms < k->next_hello_ms)
-            return;
-        k->next_hello_ms = c->now_ms + HELLO_INTERVAL_MS;
-        for (guint i = 0; i < c->cfg.coordinators->len; i++)
-            send_hello(c, g_ptr_array_index(c->cfg.coordinators, i));
+    pump_hello(c);
+    if (!c->assignment)
         return;
-    }
     if (c->now_ms < k->next_heartbeat_ms)
         return;
     uint32_t interval = c->cluster->heartbeat_ms ? c->cluster->heartbeat_ms : DEFAULT_HEARTBEAT_MS;
@@ -344,6 +387,7 @@ static void welcome(struct shard_core *c, const Heddle__Welcome *w)
     c->cluster = (Heddle__ClusterConfig *)copy(&w->config->base);
     configure_smpq(c);
     take_assignment(c, w->assignment);
+    c->contact->unanswered_ms = c->now_ms;
     core_log(c, HL_INFO, "joined", "incarnation=%016" PRIx64 " revision=%" PRIu64, c->incarnation,
              c->assignment->revision);
 }
