@@ -5,7 +5,7 @@ import os
 import sys
 
 from heddle_lab import commands, run, up
-from heddle_lab.errors import LabError
+from heddle_lab.errors import LabError, Refused
 from heddle_lab.state import default_dir
 
 DEFAULT_RUN_TIMEOUT_S = 60
@@ -78,11 +78,22 @@ def parser():
     return top
 
 
+def _check_dir(directory):
+    """It goes into state.json and the daemons' configurations."""
+    if not directory:
+        raise Refused('--dir: the name of the directory is empty')
+    try:
+        directory.encode('utf-8')
+    except UnicodeEncodeError:
+        raise Refused(f'--dir {ascii(directory)}: the name must be UTF-8') from None
+
+
 def main(argv):
     options = parser().parse_args(argv[1:])
     if options.verb == 'run' and options.command[:1] == ['--']:
         options.command = options.command[1:]
     try:
+        _check_dir(options.dir)
         return options.function(options)
     except LabError as e:
         sys.stdout.flush()
@@ -92,6 +103,10 @@ def main(argv):
         return 130
     except BrokenPipeError:
         os._exit(1)  # nobody reads: not even a last line
+    except UnicodeEncodeError as e:
+        print(f'heddle lab {options.verb}: {ascii(e.object)[:200]}: this must be UTF-8',
+              file=sys.stderr)
+        return 2
     except OSError as e:
         print(f'heddle lab {options.verb}: {e.filename or options.dir}: {e.strerror}',
               file=sys.stderr)

@@ -77,6 +77,7 @@ def launch(lab, name):
     """Starts a recorded daemon and records its process."""
     daemon = lab.daemons[name]
     env = environment(lab, daemon['node'], daemon['mad_log'])
+    daemon['log_from'] = os.path.getsize(daemon['log']) if os.path.exists(daemon['log']) else 0
     daemon['started_ns'] = time.monotonic_ns()
     if name == 'ibsim':
         ibsim.make_console(daemon['console'])
@@ -116,11 +117,12 @@ def _listens(port):
 
 
 def last_lines(lab, name):
-    """The end of a daemon's log, for a person who wants to know why."""
-    path = lab.daemons[name]['log']
+    """The end of a daemon's log since its last start, for a person who wants to know why."""
+    daemon = lab.daemons[name]
     try:
-        with open(path, encoding='utf-8', errors='replace') as f:
-            lines = f.read().splitlines()[-LAST_LINES:]
+        with open(daemon['log'], 'rb') as f:
+            f.seek(daemon.get('log_from', 0))
+            lines = f.read().decode('utf-8', 'replace').splitlines()[-LAST_LINES:]
     except OSError:
         lines = []
     return ''.join(f'  {name}: {line}\n' for line in lines)

@@ -74,7 +74,9 @@ def place(net, names, fixed):
         if name not in names:
             raise Refused(f'--at {name}: there is no such daemon; there are {", ".join(names)}')
         node = net.find(where)
-        if node.is_switch is False and 1 not in node.cables:
+        if node.is_switch:
+            raise Refused(f'--at {name}={where}: that is a switch; a shard runs on a host')
+        if 1 not in node.cables:
             raise Refused(f'--at {name}={where}: its port 1 has no cable')
         if node.id in placed.values():
             raise Refused(f'--at {name}={where}: another daemon is there')

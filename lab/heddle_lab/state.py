@@ -9,6 +9,43 @@ from heddle_lab import procs
 from heddle_lab.errors import LabError, Refused
 
 FILE = 'state.json'
+LOCK = 'lock'
+
+
+def _is(kind, *values):
+    return all(isinstance(v, kind) for v in values)
+
+
+def _is_list_of(kind, values):
+    return _is(list, values) and _is(kind, *values)
+
+
+def _is_proc(p):
+    return p is None or (_is(dict, p) and _is(int, p.get('pid'), p.get('start')) and p['pid'] > 0)
+
+
+def _is_daemon(name, d):
+    return (_is(dict, d) and _is(str, d.get('cwd'), d.get('log'))
+            and _is((str, type(None)), d.get('mad_log', 0), d.get('node', 0))
+            and _is_list_of(str, d.get('argv')) and d['argv'] != []
+            and _is_list_of(int, d.get('ports')) and _is_proc(d.get('proc', 0))
+            and (name != 'ibsim' or _is(str, d.get('answers'), d.get('console')))
+            and _is(int, d.get('started_ns', 0), d.get('log_from', 0)))
+
+
+def _is_cable(c):
+    return (_is_list_of(list, c) and len(c) == 2
+            and all(len(end) == 2 and _is(str, end[0]) and _is(int, end[1]) for end in c))
+
+
+def _is_state(data):
+    """Whether a lab wrote this: whoever edits the file must not send us to another process."""
+    return (_is(dict, data)
+            and _is(str, *(data.get(k) for k in ('id', 'sockname', 'net', 'build', 'sim')))
+            and data['id'] != '' and _is(dict, data.get('daemons'))
+            and all(_is_daemon(n, d) for n, d in data['daemons'].items())
+            and _is(list, data.get('links_down')) and all(map(_is_cable, data['links_down']))
+            and _is_list_of(str, data.get('nodes_down')))
 
 
 class Lab:
@@ -30,9 +67,17 @@ class Lab:
         except FileNotFoundError:
             raise Refused(f'{self.dir} is no lab; start one with: heddle lab up FABRIC '
                           f'--dir {self.dir}') from None
-        except (OSError, ValueError) as e:
-            raise LabError(f'{self.path(FILE)}: cannot be read: {e}') from e
+        except OSError as e:
+            raise LabError(f'{self.path(FILE)}: cannot be read: {e.strerror}') from e
+        except (ValueError, RecursionError):
+            self._refuse('it is no JSON')
+        if not _is_state(self.data):
+            self._refuse('it is not what a lab wrote')
         return self
+
+    def _refuse(self, why):
+        raise LabError(f'{self.path(FILE)}: {why}; move the directory away, then end what may '
+                       f'still run with: heddle lab down --dir {self.dir}') from None
 
     def save(self):
         temporary = self.path(FILE + '.new')
@@ -44,7 +89,7 @@ class Lab:
     @contextlib.contextmanager
     def locked(self):
         """One command that changes things at a time."""
-        with open(self.path('lock'), 'a', encoding='utf-8') as f:
+        with open(self.path(LOCK), 'a', encoding='utf-8') as f:
             fcntl.flock(f, fcntl.LOCK_EX)
             yield
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """heddle lab up: all of it or nothing."""
+import contextlib
 import os
 import secrets
 import shutil
@@ -10,9 +11,9 @@ from heddle_lab import build, conf, daemons, ibsim, procs
 from heddle_lab.errors import LabError, Refused
 from heddle_lab.net import read_net
 from heddle_lab.place import place
-from heddle_lab.state import FILE, Lab
+from heddle_lab.state import FILE, LOCK, Lab
 
-OURS = ('conf', 'keys', 'store', 'log', 'run', 'fabric.net', 'operator.conf', FILE, 'lock')
+OURS = ('conf', 'keys', 'store', 'log', 'run', 'fabric.net', 'operator.conf', FILE, LOCK)
 STOP_GRACE_S = 5
 CONVERT_TIMEOUT_S = 120
 
@@ -31,19 +32,22 @@ def _claim(directory):
     if not os.path.exists(lab.path(FILE)) and procs.stragglers(lab.dir, procs.LAB_AT):
         raise Refused(f'a lab is running in {lab.dir}, though its directory was removed; end it '
                       f'with: heddle lab down --dir {lab.dir}')
-    if os.path.isdir(lab.dir) and os.listdir(lab.dir):
+    if os.path.isdir(lab.dir) and set(os.listdir(lab.dir)) - {LOCK}:
         if not os.path.exists(lab.path(FILE)):
             raise Refused(f'{lab.dir} is not empty and no lab; give another --dir')
         lab.load()
         if lab.running() or procs.stragglers(lab.data['id']):
             raise Refused(f'a lab is running in {lab.dir}; end it with: heddle lab down --dir '
                           f'{lab.dir}')
-        for name in OURS:
-            path = lab.path(name)
-            shutil.rmtree(path) if os.path.isdir(path) else \
-                os.path.lexists(path) and os.unlink(path)
+        _remove_remains(lab)
     os.makedirs(lab.dir, mode=0o700, exist_ok=True)
     return lab
+
+
+def _remove_remains(lab):
+    for name in OURS:
+        path = lab.path(name)
+        shutil.rmtree(path) if os.path.isdir(path) else os.path.lexists(path) and os.unlink(path)
 
 
 def _make_keys(lab, names):
@@ -96,14 +100,12 @@ def _at(text):
     return name, node
 
 
-def _prepare(lab, options):
-    tree = build.find(options.build)
+def _prepare(lab, tree, options):
     tag = 'lab-' + secrets.token_hex(4)
     lab.data = {'id': tag, 'sockname': 'heddle-' + tag, 'build': tree, 'sim': options.sim,
                 'net': lab.path('fabric.net'), 'daemons': {}, 'links_down': [], 'nodes_down': []}
     conf.make_directories(lab)
     lab.save()
-    build.preload(tree)
     build.heddle(tree, 'fabric', 'convert', options.fabric, lab.data['net'],
                  timeout_s=CONVERT_TIMEOUT_S)
     net = read_net(lab.data['net'])
@@ -158,15 +160,22 @@ def up(options):
     ibsim.check_shards(options.shards)
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _on_signal)
+    tree = build.find(options.build)  # before anything of an older lab is removed
+    build.preload(tree)
+    existed = os.path.isdir(options.dir)
     lab = _claim(options.dir)
     with lab.locked():
         try:
-            net = _prepare(lab, options)
+            net = _prepare(lab, tree, options)
             _start_all(lab)
             _ignore_signals()  # it is up: what comes now must not leave it running and fail
         except BaseException as error:
             if lab.data:
                 _fail(lab, error)
+            if not os.path.exists(lab.path(FILE)):  # else the directory is known to be a lab's
+                _remove_remains(lab)
+                with contextlib.suppress(OSError):
+                    existed or os.rmdir(lab.dir)
             raise
     print(f'up: {len(net.switches)} switches, {len(net.hosts)} hosts, '
           f'{options.shards} shards in {lab.dir}')

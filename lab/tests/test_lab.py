@@ -69,12 +69,62 @@ def test_a_lab_without_its_directory_is_not_forgotten(lab, tree):
     lab.ok('up', tree, '--shards', '1')
 
 
+def test_a_failed_up_leaves_a_usable_directory(lab, tree, tmp_path):
+    done = lab('up', tree, '--build', str(tmp_path))
+    assert done.returncode == 2 and 'no bin/heddle' in done.stderr
+    assert not os.path.exists(lab.dir)
+    assert lab('up', 'nofile.net').returncode != 0
+    lab.ok('up', tree, '--shards', '1')
+
+
+def test_a_state_that_no_lab_wrote(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    lab_id = lab.state().data['id']
+    path = os.path.join(lab.dir, 'state.json')
+    with open(path, encoding='utf-8') as f:
+        good = json.load(f)
+    pid = json.loads(json.dumps(good))
+    pid['daemons']['shard-1']['proc']['pid'] = 'x'
+    for text in ('[]', '{"id": 5}', '\0', '{', '', '"x"', '[' * 100000, json.dumps(pid),
+                 json.dumps(dict(good, daemons={'ibsim': {}})),
+                 json.dumps(dict(good, links_down=[[1]]))):
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(text)
+        for words in (('status',), ('down',), ('start', 'shard-1'), ('up', tree)):
+            done = lab(*words)
+            assert done.returncode == 1 and done.stderr.count('\n') == 1, (text, done.stderr)
+            assert path in done.stderr and 'move the directory away' in done.stderr
+    os.rename(lab.dir, lab.dir + '.away')
+    lab.ok('down')
+    assert procs.stragglers(lab_id) == []
+
+
+def test_start_tells_only_of_this_start(lab, tree):
+    lab.ok('up', tree, '--shards', '1')
+    lab.ok('kill', 'shard-1')
+    with open(lab.state().daemons['shard-1']['log'], 'a', encoding='utf-8') as log:
+        log.write('of an earlier start\n')
+    done = lab('start', 'shard-1', FAKE_FAIL='shard-1')
+    assert done.returncode == 1 and 'told to fail' in done.stderr, done.stderr
+    assert 'earlier' not in done.stderr
+
+
+def test_a_directory_that_is_not_utf8(lab, tree):
+    for verb in (('up', tree), ('status',), ('down',)):
+        done = subprocess.run([os.fsencode(w) for w in lab.argv(*verb)]
+                              + [b'--dir', b'/tmp/\xff\xfe'], env=lab.environment({}),
+                              capture_output=True, text=True, timeout=30, check=False)
+        assert done.returncode == 2 and done.stderr.count('\n') == 1, done.stderr
+        assert 'must be UTF-8' in done.stderr
+
+
 def test_wrong_input_is_one_line(lab, tree):
     for arguments, words in ((('nofile.net',), 'No such file'),
                              ((tree, '--shards', '9'), '10 clients'),
                              ((tree, '--shards', '0'), 'at least one'),
                              ((tree, '--at', 'shard-1'), 'expected NAME=NODE'),
                              ((tree, '--at', 'shard-1=H-nobody'), 'no node "H-nobody"'),
+                             ((tree, '--at', 'shard-1=S-leaf00'), 'that is a switch'),
                              ((tree, '--set', 'x'), 'expected coordinator.NAME=VALUE'),
                              ((tree, '--domains', '/none'), 'No such file')):
         done = lab('up', *arguments)
