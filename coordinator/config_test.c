@@ -227,6 +227,23 @@ static void missing_and_contradicting_settings(void **state)
     assert_true(reported(errors, "/nowhere/c.conf: ", "cannot be read"));
 }
 
+static void endpoints_and_files_are_checked(void **state)
+{
+    static const char *const ports[] = {"70000", "12x", "0", "+80"};
+    const struct place *p = *state;
+    g_autofree char *text = minimal(p, "");
+    for (size_t i = 0; i < G_N_ELEMENTS(ports); i++) {
+        g_autoptr(GPtrArray) errors = g_ptr_array_new_with_free_func(g_free);
+        g_auto(GStrv) parts = g_strsplit(text, ":7470", 2);
+        g_autofree char *wrong = g_strdup_printf("%s:%s%s", parts[0], ports[i], parts[1]);
+        assert_null(load(p, wrong, errors));
+        assert_true(reported(errors, "c.conf:", "the port must be a number"));
+    }
+    g_autoptr(GPtrArray) errors = g_ptr_array_new_with_free_func(g_free);
+    assert_null(coordinator_settings_load(p->dir, errors));
+    assert_true(reported(errors, p->dir, "it is a directory"));
+}
+
 static void keys_are_checked(void **state)
 {
     const struct place *p = *state;
@@ -257,6 +274,7 @@ int main(void)
                                         remove_place),
         cmocka_unit_test_setup_teardown(missing_and_contradicting_settings, make_place,
                                         remove_place),
+        cmocka_unit_test_setup_teardown(endpoints_and_files_are_checked, make_place, remove_place),
         cmocka_unit_test_setup_teardown(keys_are_checked, make_place, remove_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
