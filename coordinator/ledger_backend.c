@@ -92,12 +92,14 @@ static int backend_read(struct ledger_backend *base, Heddle__Assignment **assign
     *assignment = NULL;
     *lids = NULL;
     g_autofree uint8_t *bytes = ledger_get(b->ledger, KEY_ASSIGNMENT, &len, revision);
+    bool damaged = bytes == NULL && errno != 0;
     g_autofree uint8_t *lids_bytes = ledger_get(b->ledger, KEY_LIDS, &lids_len, &b->lids_revision);
+    damaged = damaged || (lids_bytes == NULL && errno != 0);
     if (bytes)
         *assignment = heddle__assignment__unpack(NULL, len, bytes);
     if (lids_bytes)
         *lids = heddle__lid_backup__unpack(NULL, lids_len, lids_bytes);
-    if ((bytes == NULL || *assignment) && (lids_bytes == NULL || *lids))
+    if (!damaged && (bytes == NULL || *assignment) && (lids_bytes == NULL || *lids))
         return 0;
     heddle__assignment__free_unpacked(*assignment, NULL);
     heddle__lid_backup__free_unpacked(*lids, NULL);

@@ -107,20 +107,47 @@ void shell_step(struct shell *s, struct shard_event *event)
 
 /* -- start ------------------------------------------------------------------------------------- */
 
+static void warn_set_aside(const char *where)
+{
+    if (where != NULL)
+        log_emit(HL_WARNING, "store_set_aside",
+                 "kept_in=%s msg=\"the store was damaged; it is rebuilt from peers and fabric\"",
+                 where);
+}
+
 static int open_store(struct shell *s, char *error, size_t error_size)
 {
     const struct store_config c = {
         .dir = s->config->store_dir, .kind = STORE_KIND, .cluster = s->config->cluster};
     g_autofree char *set_aside = NULL;
     int rc = store_open_or_set_aside(&c, &s->store, &set_aside, error, error_size);
-    if (set_aside != NULL)
-        log_emit(HL_WARNING, "store_set_aside",
-                 "kept_in=%s msg=\"the store was damaged; it is rebuilt from peers and fabric\"",
-                 set_aside);
+    warn_set_aside(set_aside);
     if (rc != 0)
         return rc;
     s->writer = store_writer_create(s->store, STORE_QUEUE);
     return 0;
+}
+
+/* What was damaged after the file was opened is found here. No part of it is believed then. */
+static int load_store(struct shell *s, struct shard_core_config *cc, char *error, size_t error_size)
+{
+    const struct store_config c = {
+        .dir = s->config->store_dir, .kind = STORE_KIND, .cluster = s->config->cluster};
+    int rc = shell_load_store(s->store, &cc->stored, &cc->stored_incarnation);
+    if (rc == EILSEQ) {
+        g_autofree char *set_aside = NULL;
+        store_writer_destroy(s->writer);
+        s->writer = NULL;
+        rc = store_set_aside(&c, &s->store, &set_aside, error, error_size);
+        warn_set_aside(set_aside);
+        if (rc != 0)
+            return rc;
+        s->writer = store_writer_create(s->store, STORE_QUEUE);
+        rc = shell_load_store(s->store, &cc->stored, &cc->stored_incarnation);
+    }
+    if (rc != 0)
+        snprintf(error, error_size, "cannot read the store in %s: %s", c.dir, strerror(rc));
+    return rc;
 }
 
 static int open_port(struct shell *s, char *error, size_t error_size)
@@ -192,11 +219,9 @@ static int create_core(struct shell *s, char *error, size_t error_size)
            sizeof(cc.sign_public_key));
     if (getrandom(&cc.tid_seed, sizeof(cc.tid_seed), 0) != sizeof(cc.tid_seed))
         cc.tid_seed = (uint32_t)s->boot_id;
-    int rc = shell_load_store(s->store, &cc.stored, &cc.stored_incarnation);
-    if (rc != 0) {
-        snprintf(error, error_size, "cannot read the store in %s: %s", c->store_dir, strerror(rc));
+    int rc = load_store(s, &cc, error, error_size);
+    if (rc != 0)
         return rc;
-    }
     cc.coordinators = names_of(c->coordinators);
     cc.operators = names_of(c->operators);
     s->core = shard_core_create(&cc);

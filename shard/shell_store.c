@@ -45,15 +45,19 @@ int shell_load_store(struct store *store, GPtrArray **stored, uint64_t *incarnat
             return rc;
         }
     }
-    *stored = l.stored;
     *incarnation = 0;
     size_t len = 0;
     g_autofree uint8_t *value =
         store_get(store, META_TABLE, INCARNATION_KEY, strlen(INCARNATION_KEY), &len);
+    if (value == NULL && errno == EILSEQ) {
+        shell_free_stored(l.stored);
+        return EILSEQ;
+    }
     if (value != NULL && len == sizeof(*incarnation)) {
         memcpy(incarnation, value, sizeof(*incarnation));
         *incarnation = GUINT64_FROM_BE(*incarnation);
     }
+    *stored = l.stored;
     return 0;
 }
 

@@ -44,8 +44,12 @@ static void add(struct store_batch *b, enum store_op_type type, const char *tabl
 void store_batch_put(struct store_batch *b, const char *table, const void *key, size_t key_len,
                      const void *value, size_t value_len)
 {
-    enum store_op_type type = value == NULL ? STORE_OP_DELETE : STORE_OP_PUT;
-    add(b, type, table, key, key_len, value, value == NULL ? 0 : value_len);
+    if (value == NULL) {
+        add(b, STORE_OP_DELETE, table, key, key_len, NULL, 0);
+        return;
+    }
+    g_autofree uint8_t *sealed = store_seal(table, key, key_len, value, value_len);
+    add(b, STORE_OP_PUT, table, key, key_len, sealed, STORE_SUM_BYTES + value_len);
 }
 
 void store_batch_delete(struct store_batch *b, const char *table, const void *key, size_t key_len)

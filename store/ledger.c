@@ -52,7 +52,7 @@ static int read_number(struct store *s, const char *name, uint64_t *value)
     size_t len;
     g_autofree uint8_t *bytes = store_get(s, META, name, strlen(name), &len);
     if (bytes == NULL) {
-        return ENOENT;
+        return errno != 0 ? errno : ENOENT;
     }
     if (len != NUMBER_BYTES) {
         return EILSEQ;
@@ -157,7 +157,9 @@ uint8_t *ledger_get(struct ledger *l, const char *key, size_t *len, uint64_t *re
     *revision = 0;
     uint8_t *bytes = store_get(l->store, ENTRIES, key, strlen(key), &stored);
     if (bytes == NULL || stored < NUMBER_BYTES) {
+        int err = bytes == NULL ? errno : EILSEQ;
         g_free(bytes);
+        errno = err;
         return NULL;
     }
     *revision = get_u64(bytes);
@@ -177,6 +179,9 @@ static int compare(struct ledger *l, const struct ledger_change *changes, size_t
             return EINVAL;
         }
         g_autofree uint8_t *value = ledger_get(l, changes[i].key, &len, &revision);
+        if (value == NULL && errno != 0) {
+            return errno;
+        }
         if (revision != changes[i].expected) {
             return EAGAIN;
         }

@@ -20,7 +20,8 @@ void ledger_close(struct ledger *l);                 /* NULL allowed */
 uint64_t ledger_incarnation(const struct ledger *l); /* never 0 */
 int ledger_renew(struct ledger *l);                  /* a new incarnation */
 
-/* A copy of the value (g_free) and the revision of the key; NULL and 0 when it is not there. */
+/* A copy of the value (g_free) and the revision of the key; NULL and 0 with errno 0 when it is not
+ * there, with errno EILSEQ when it is damaged. */
 uint8_t *ledger_get(struct ledger *l, const char *key, size_t *len, uint64_t *revision);
 
 struct ledger_change {
@@ -30,7 +31,7 @@ struct ledger_change {
     size_t len;
 };
 /* All changes or none, durably. Returns 0 and the new *revision; EAGAIN when a key has another
- * revision than expected; else errno of the disk. */
+ * revision than expected; EILSEQ when a key's value is damaged; else errno of the disk. */
 int ledger_swap(struct ledger *l, const struct ledger_change *changes, size_t count,
                 uint64_t *revision);
 

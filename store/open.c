@@ -7,17 +7,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "store/internal.h"
 
+#define SUM_LINE "sum="
+#define MIN_FREE_BYTES (1u << 20)
 #define CREATING_DIR "creating"
 #define MIN_MAP_BYTES (64u << 10)
 #define FILE_MODE 0600
@@ -59,6 +60,19 @@ static int sync_dir(const char *dir)
     return rc;
 }
 
+/* LMDB maps its lock file, and a mapped page that finds no block is SIGBUS, not an error. */
+static int check_space(struct opening *o)
+{
+    struct statvfs fs;
+    if (statvfs(o->config->dir, &fs) != 0 || fs.f_blocks == 0) {
+        return 0; /* a file system that does not count */
+    }
+    if ((uint64_t)fs.f_bavail * fs.f_frsize >= MIN_FREE_BYTES) {
+        return 0;
+    }
+    return fail(o, ENOSPC, "store %s: no space left in its file system; free some", o->config->dir);
+}
+
 /* -- the lock ----------------------------------------------------------------------------- */
 
 static void note_pid(int fd)
@@ -82,7 +96,14 @@ static int take_lock(struct opening *o, int *lock_fd)
     const char *dir = o->config->dir;
     if (g_mkdir_with_parents(dir, DIR_MODE) != 0) {
         int err = errno;
+        if (err == ENOSPC) {
+            return fail(o, err, "store %s: no space left in its file system; free some", dir);
+        }
         return fail(o, err, "store %s: cannot make the directory: %s", dir, g_strerror(err));
+    }
+    int rc = check_space(o);
+    if (rc != 0) {
+        return rc;
     }
     g_autofree char *path = path_in(o, STORE_OWN_LOCK_FILE);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
@@ -113,6 +134,25 @@ static char *header_text(const struct store_config *config)
                            config->kind, config->cluster);
 }
 
+/* Any version can read the header, so its checksum is a last line of text. */
+char *store_header_seal(const char *text)
+{
+    return g_strdup_printf("%s" SUM_LINE "%016" PRIx64 "\n", text,
+                           store_sum(STORE_HEADER_TABLE, STORE_HEADER_KEY, strlen(STORE_HEADER_KEY),
+                                     text, strlen(text)));
+}
+
+bool store_header_is_whole(const char *sealed)
+{
+    const char *line = strstr(sealed, "\n" SUM_LINE);
+    if (line == NULL) {
+        return false;
+    }
+    g_autofree char *text = g_strndup(sealed, (size_t)(line + 1 - sealed));
+    g_autofree char *right = store_header_seal(text);
+    return strcmp(right, sealed) == 0;
+}
+
 static const char *header_value(char **lines, const char *name)
 {
     size_t len = strlen(name);
@@ -131,8 +171,14 @@ static int judge_header(struct opening *o, const char *path, const char *text)
     const char *kind = header_value(lines, "kind");
     const char *cluster = header_value(lines, "cluster");
     uint64_t version = schema == NULL ? 0 : g_ascii_strtoull(schema, NULL, 10);
-    if (lines[0] == NULL || strcmp(lines[0], "heddle-store") != 0 || version == 0 || kind == NULL ||
-        cluster == NULL) {
+    if (version == 1 && header_value(lines, "sum") == NULL) {
+        return fail(o, EPROTO,
+                    "store %s: has schema 1, of a version before the first release; move the file "
+                    "away and begin anew",
+                    path);
+    }
+    if (!store_header_is_whole(text) || lines[0] == NULL || strcmp(lines[0], "heddle-store") != 0 ||
+        version == 0 || kind == NULL || cluster == NULL) {
         return fail(o, EILSEQ, "store %s: its header record is damaged; move the file away", path);
     }
     if (version > STORE_SCHEMA) {
@@ -155,14 +201,24 @@ static int judge_header(struct opening *o, const char *path, const char *text)
 
 static int check_header(struct opening *o, struct store *s, const char *path)
 {
-    size_t len;
-    g_autofree uint8_t *value =
-        store_get(s, STORE_HEADER_TABLE, STORE_HEADER_KEY, strlen(STORE_HEADER_KEY), &len);
-    if (value == NULL) {
+    MDB_val key = {.mv_size = strlen(STORE_HEADER_KEY), .mv_data = STORE_HEADER_KEY}, value;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
+    if (rc != 0) {
+        return fail(o, store_errno(rc), "store %s: cannot be read: %s", path, mdb_strerror(rc));
+    }
+    g_autofree char *text = NULL;
+    rc = mdb_dbi_open(txn, STORE_HEADER_TABLE, 0, &dbi);
+    if (rc == 0) {
+        rc = mdb_get(txn, dbi, &key, &value);
+        text = g_strndup(rc == 0 ? value.mv_data : "", rc == 0 ? value.mv_size : 0);
+    }
+    mdb_txn_abort(txn);
+    if (text == NULL) {
         return fail(o, EMEDIUMTYPE,
                     "store %s: is an LMDB file of another program; use another directory", path);
     }
-    g_autofree char *text = g_strndup((const char *)value, len);
     return judge_header(o, path, text);
 }
 
@@ -207,6 +263,9 @@ static int put_header(MDB_env *env, const char *text)
     if (rc == 0) {
         rc = mdb_put(txn, dbi, &key, &value, 0);
     }
+    if (rc == 0) {
+        rc = store_total_write(txn, dbi, 0);
+    }
     if (rc != 0) {
         mdb_txn_abort(txn);
         return rc;
@@ -227,7 +286,8 @@ static int create_file(struct opening *o, const char *path)
 {
     g_autofree char *creating = path_in(o, CREATING_DIR);
     g_autofree char *made = g_build_filename(creating, STORE_DATA_FILE, NULL);
-    g_autofree char *text = header_text(o->config);
+    g_autofree char *plain = header_text(o->config);
+    g_autofree char *text = store_header_seal(plain);
     MDB_env *env = NULL;
     remove_creating(creating); /* of one that died here */
     int rc = mkdir(creating, DIR_MODE) == 0 ? 0 : errno;
@@ -249,64 +309,18 @@ static int create_file(struct opening *o, const char *path)
         return 0;
     }
     rc = store_errno(rc);
+    if (rc == EIO && check_space(o) != 0) { /* LMDB's answer to a write that was cut short */
+        return ENOSPC;
+    }
     return fail(o, rc, "store %s: cannot make it: %s", path, g_strerror(rc));
 }
 
-/* -- whole or cut ------------------------------------------------------------------------- */
-
-/* In a child, as a page behind the end of the file answers with SIGBUS: reads every page in use. */
-static int walk_in_child(const struct opening *o)
+static MDB_env *open_in_child(void *user, unsigned flags, int *rc)
 {
-    pid_t pid = fork();
-    if (pid < 0) {
-        return errno;
-    }
-    if (pid == 0) {
-        MDB_env *env;
-        signal(SIGBUS, SIG_DFL);
-        int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
-        int rc = open_env(o, o->config->dir, MDB_RDONLY, &env);
-        rc = rc == 0 ? mdb_env_copyfd2(env, out, MDB_CP_COMPACT) : rc;
-        _exit(rc == 0 ? 0 : 1);
-    }
-    int status;
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) {
-            return errno;
-        }
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EILSEQ;
-}
-
-/* Closes the environment and opens it again where a walk is needed. A file may rightly end before
- * its last page number: pages that a transaction took and gave back at once are never written. */
-static int check_length(struct opening *o, const char *path, MDB_env **env)
-{
-    MDB_envinfo info;
-    MDB_stat stat_env;
-    struct stat file;
-    int rc = mdb_env_info(*env, &info);
-    if (rc == 0) {
-        rc = mdb_env_stat(*env, &stat_env);
-    }
-    if (rc == 0 && stat(path, &file) != 0) {
-        rc = errno;
-    }
-    if (rc != 0) {
-        rc = store_errno(rc);
-        return fail(o, rc, "store %s: cannot be read: %s", path, g_strerror(rc));
-    }
-    if ((uint64_t)file.st_size >= ((uint64_t)info.me_last_pgno + 1) * stat_env.ms_psize) {
-        return 0;
-    }
-    mdb_env_close(*env);
-    *env = NULL;
-    rc = walk_in_child(o);
-    if (rc != 0) {
-        return fail(o, rc, "store %s: is cut off or damaged; move the file away", path);
-    }
-    rc = store_errno(open_env(o, o->config->dir, 0, env));
-    return rc == 0 ? 0 : fail(o, rc, "store %s: cannot be opened: %s", path, g_strerror(rc));
+    const struct opening *o = user;
+    MDB_env *env;
+    *rc = open_env(o, o->config->dir, flags, &env);
+    return env;
 }
 
 static int open_file(struct opening *o, const char *path, MDB_env **env)
@@ -315,16 +329,21 @@ static int open_file(struct opening *o, const char *path, MDB_env **env)
     if (stat(path, &file) == 0 && file.st_size == 0) {
         return fail(o, EILSEQ, "store %s: is empty; move the file away", path);
     }
-    int rc = open_env(o, o->config->dir, 0, env);
-    if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH) {
-        return fail(o, EILSEQ, "store %s: is damaged or a file of another program (%s); %s", path,
-                    mdb_strerror(rc), "move it away or use another directory");
+    int rc = store_check_in_child(open_in_child, o, path);
+    if (rc == EILSEQ) {
+        return fail(o, rc,
+                    "store %s: is damaged or a file of another program; move it away or use "
+                    "another directory",
+                    path);
+    }
+    if (rc == 0) {
+        rc = open_env(o, o->config->dir, 0, env);
     }
     if (rc != 0) {
         rc = store_errno(rc);
         return fail(o, rc, "store %s: cannot be opened: %s", path, g_strerror(rc));
     }
-    return check_length(o, path, env);
+    return 0;
 }
 
 /* A stream of readers must not keep the map from growing. */
@@ -493,4 +512,26 @@ int store_open_or_set_aside(const struct store_config *config, struct store **st
 {
     *set_aside = NULL;
     return open_any(config, store, set_aside, error, error_size);
+}
+
+/* The lock is kept all the while. */
+int store_set_aside(const struct store_config *config, struct store **store, char **set_aside,
+                    char *error, size_t error_size)
+{
+    struct opening o = {.config = config, .error = error, .error_size = error_size};
+    int lock_fd = (*store)->lock_fd;
+    *set_aside = NULL;
+    (*store)->lock_fd = -1;
+    store_close(*store);
+    *store = NULL;
+    int rc = set_files_aside(&o, set_aside);
+    if (rc == 0) {
+        rc = open_locked(&o, store);
+    }
+    if (rc != 0) {
+        close(lock_fd);
+        return rc;
+    }
+    (*store)->lock_fd = lock_fd;
+    return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -150,8 +152,9 @@ static void another_kind_and_cluster_are_refused(void **state)
     expect_refused(&cluster, EMEDIUMTYPE, "belongs to cluster \"c1\", not \"c2\"");
 }
 
-static void set_header(const char *text)
+static void set_header(const char *plain)
 {
+    g_autofree char *text = store_header_seal(plain);
     MDB_env *env;
     MDB_txn *txn;
     MDB_dbi dbi;
@@ -162,7 +165,10 @@ static void set_header(const char *text)
     assert_int_equal(mdb_env_open(env, dir, 0, 0600), 0);
     assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
     assert_int_equal(mdb_dbi_open(txn, STORE_HEADER_TABLE, 0, &dbi), 0);
+    uint64_t total, txn_id;
     assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+    assert_int_equal(store_total_read(txn, dbi, &total, &txn_id), 0);
+    assert_int_equal(store_total_write(txn, dbi, total), 0);
     assert_int_equal(mdb_txn_commit(txn), 0);
     mdb_env_close(env);
 }
@@ -170,15 +176,15 @@ static void set_header(const char *text)
 static void a_newer_schema_is_refused(void **state)
 {
     make_store_with_data();
-    set_header("heddle-store\nschema=2\nkind=test\ncluster=c1\n");
-    expect_refused_here(EPROTO, "has schema 2, this program knows up to 1");
+    set_header("heddle-store\nschema=3\nkind=test\ncluster=c1\n");
+    expect_refused_here(EPROTO, "has schema 3, this program knows up to 2");
 }
 
 static void a_damaged_header_is_refused(void **state)
 {
     static const char *const headers[] = {"", "x",
                                           "heddle-store\nschema=0\nkind=test\ncluster=c1\n",
-                                          "heddle-store\nschema=1\nkind=test\n"};
+                                          "heddle-store\nschema=2\nkind=test\n"};
     make_store_with_data();
     for (size_t i = 0; i < G_N_ELEMENTS(headers); i++) {
         set_header(headers[i]);
@@ -256,6 +262,22 @@ static void damaged_files_are_set_aside(void **state)
     assert_null(aside);
 }
 
+static void an_open_store_is_set_aside(void **state)
+{
+    struct store_config config = {dir, "test", "c1", 0};
+    char error[256] = "";
+    g_autofree char *aside = NULL;
+    make_store_with_data();
+    struct store *s = test_open(dir, 0);
+    assert_int_equal(store_set_aside(&config, &s, &aside, error, sizeof(error)), 0);
+    g_autofree char *kept = g_build_filename(aside, "data.mdb", NULL);
+    assert_int_equal(access(kept, F_OK), 0);
+    g_autofree char *nothing = test_list(s, "t", "");
+    assert_string_equal(nothing, "");
+    expect_refused_here(EBUSY, "has it open");
+    store_close(s);
+}
+
 static void leftovers_of_a_crash_while_creating_do_no_harm(void **state)
 {
     g_autofree char *creating = g_build_filename(dir, "creating", NULL);
@@ -264,6 +286,48 @@ static void leftovers_of_a_crash_while_creating_do_no_harm(void **state)
     write_file(half, "half", 4);
     store_close(test_open(dir, 0));
     assert_int_equal(access(creating, F_OK), -1);
+}
+
+/* A child with a small file system of its own. */
+static int open_in_small_file_system(const char *options)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct store_config config = {dir, "test", "c1", 0};
+        struct store *s;
+        char error[256] = "";
+        if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            mount("none", dir, "tmpfs", 0, options) != 0) {
+            _exit(2);
+        }
+        int rc = store_open(&config, &s, error, sizeof(error));
+        if (rc == 0) {
+            store_close(s);
+            _exit(0);
+        }
+        g_autofree char *line =
+            g_strdup_printf("store %s: no space left in its file system; free some", dir);
+        _exit(rc == ENOSPC && strcmp(error, line) == 0 ? 3 : 4);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_full_file_system_is_refused(void **state)
+{
+    static const char *const small[] = {"size=4k", "size=8k", "size=64k", "size=1020k"};
+    int outcome = open_in_small_file_system("size=8m");
+    if (outcome == 2) {
+        printf("skipped: may not mount a file system\n");
+        skip();
+    }
+    assert_int_equal(outcome, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(small); i++) {
+        assert_int_equal(open_in_small_file_system(small[i]), 3);
+    }
 }
 
 int main(void)
@@ -282,6 +346,8 @@ int main(void)
         TEST(a_directory_that_is_not_writable_is_refused),
         TEST(a_nameless_store_is_refused),
         TEST(damaged_files_are_set_aside),
+        TEST(an_open_store_is_set_aside),
+        TEST(a_full_file_system_is_refused),
         TEST(leftovers_of_a_crash_while_creating_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static bool find_table(struct store *s, const char *name, MDB_dbi *dbi)
     return plus_one != 0;
 }
 
-static int list_tables(MDB_txn *txn, GPtrArray *names)
+int store_list_tables(MDB_txn *txn, GPtrArray *names)
 {
     MDB_dbi main_dbi;
     MDB_cursor *cursor;
@@ -82,7 +82,7 @@ int store_load_tables(struct store *s)
     if (rc != 0) {
         return rc;
     }
-    rc = list_tables(txn, names);
+    rc = store_list_tables(txn, names);
     dbis = g_new0(MDB_dbi, names->len + 1);
     for (guint i = 0; rc == 0 && i < names->len; i++) {
         rc = mdb_dbi_open(txn, names->pdata[i], 0, &dbis[i]);
@@ -116,19 +116,17 @@ static int first_with_prefix(MDB_cursor *cursor, const void *prefix, size_t pref
     return mdb_cursor_get(cursor, key, value, MDB_SET_RANGE);
 }
 
-static int delete_prefix(MDB_txn *txn, MDB_dbi dbi, const struct store_op *op)
+static int delete_prefix(MDB_txn *txn, MDB_dbi dbi, const struct store_op *op, uint64_t *total)
 {
     MDB_cursor *cursor;
     MDB_val key, value;
-    if (op->key_len == 0) {
-        return mdb_drop(txn, dbi, 0);
-    }
     int rc = mdb_cursor_open(txn, dbi, &cursor);
     if (rc != 0) {
         return rc;
     }
     while ((rc = first_with_prefix(cursor, op->key, op->key_len, &key, &value)) == 0 &&
            has_prefix(&key, op->key, op->key_len)) {
+        *total -= store_sealed_sum(&value);
         if ((rc = mdb_cursor_del(cursor, 0)) != 0) {
             break;
         }
@@ -137,21 +135,25 @@ static int delete_prefix(MDB_txn *txn, MDB_dbi dbi, const struct store_op *op)
     return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-static int apply(MDB_txn *txn, MDB_dbi dbi, const struct store_op *op)
+static int apply(MDB_txn *txn, MDB_dbi dbi, const struct store_op *op, uint64_t *total)
 {
     MDB_val key = {.mv_size = op->key_len, .mv_data = op->key};
-    MDB_val value = {.mv_size = op->value_len, .mv_data = op->value};
-    int rc;
-    switch (op->type) {
-    case STORE_OP_PUT:
-        return mdb_put(txn, dbi, &key, &value, 0);
-    case STORE_OP_DELETE:
-        rc = mdb_del(txn, dbi, &key, NULL);
-        return rc == MDB_NOTFOUND ? 0 : rc;
-    case STORE_OP_DELETE_PREFIX:
-        return delete_prefix(txn, dbi, op);
+    MDB_val value = {.mv_size = op->value_len, .mv_data = op->value}, old;
+    if (op->type == STORE_OP_DELETE_PREFIX) {
+        return delete_prefix(txn, dbi, op, total);
     }
-    return EINVAL;
+    int rc = mdb_get(txn, dbi, &key, &old);
+    if (rc != 0 && rc != MDB_NOTFOUND) {
+        return rc;
+    }
+    if (rc == 0) {
+        *total -= store_sealed_sum(&old);
+    }
+    if (op->type == STORE_OP_PUT) {
+        *total += store_sealed_sum(&value);
+        return mdb_put(txn, dbi, &key, &value, 0);
+    }
+    return rc == 0 ? mdb_del(txn, dbi, &key, NULL) : 0;
 }
 
 static bool op_is_valid(const struct store_op *op)
@@ -181,14 +183,14 @@ static int table_in_txn(struct store *s, MDB_txn *txn, GHashTable *fresh, const 
 }
 
 static int apply_batch(struct store *s, MDB_txn *txn, GHashTable *fresh,
-                       const struct store_batch *b)
+                       const struct store_batch *b, uint64_t *total)
 {
     for (guint i = 0; i < b->ops->len; i++) {
         const struct store_op *op = &g_array_index(b->ops, struct store_op, i);
         MDB_dbi dbi;
         int rc = op_is_valid(op) ? table_in_txn(s, txn, fresh, op->table, &dbi) : EINVAL;
         if (rc == 0) {
-            rc = apply(txn, dbi, op);
+            rc = apply(txn, dbi, op, total);
         }
         if (rc != 0) {
             return rc;
@@ -202,12 +204,19 @@ static int try_commit(struct store *s, const struct store_batch *const *batches,
 {
     g_autoptr(GHashTable) fresh = g_hash_table_new(g_str_hash, g_str_equal);
     MDB_txn *txn;
+    MDB_dbi header;
+    uint64_t total, txn_id;
     int rc = mdb_txn_begin(s->env, NULL, 0, &txn);
     if (rc != 0) {
         return rc;
     }
+    rc = find_table(s, STORE_HEADER_TABLE, &header) ? store_total_read(txn, header, &total, &txn_id)
+                                                    : MDB_CORRUPTED;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = apply_batch(s, txn, fresh, batches[i]);
+        rc = apply_batch(s, txn, fresh, batches[i], &total);
+    }
+    if (rc == 0) {
+        rc = store_total_write(txn, header, total);
     }
     if (rc != 0) {
         mdb_txn_abort(txn);
@@ -267,12 +276,18 @@ uint8_t *store_get(struct store *s, const char *table, const void *key, size_t k
     MDB_val k = {.mv_size = key_len, .mv_data = (void *)key}, v;
     uint8_t *copy = NULL;
     *len = 0;
+    errno = 0;
     if (key_len == 0 || key_len > STORE_MAX_KEY || !find_table(s, table, &dbi)) {
         return NULL;
     }
     pthread_rwlock_rdlock(&s->map_lock);
-    if (mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn) == 0) {
-        if (mdb_get(txn, dbi, &k, &v) == 0) {
+    int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
+    if (rc == 0) {
+        rc = mdb_get(txn, dbi, &k, &v);
+        if (rc == 0 && !store_unseal(table, &k, &v)) {
+            rc = MDB_CORRUPTED;
+        }
+        if (rc == 0) {
             copy = g_malloc(v.mv_size + 1); /* an empty value is not NULL */
             memcpy(copy, v.mv_data, v.mv_size);
             *len = v.mv_size;
@@ -280,10 +295,12 @@ uint8_t *store_get(struct store *s, const char *table, const void *key, size_t k
         mdb_txn_abort(txn);
     }
     pthread_rwlock_unlock(&s->map_lock);
+    errno = rc == MDB_NOTFOUND ? 0 : store_errno(rc);
     return copy;
 }
 
-static int each_in_txn(MDB_txn *txn, MDB_dbi dbi, const void *prefix, size_t prefix_len,
+static int each_in_txn(MDB_txn *txn, MDB_dbi dbi, const char *table, const void *prefix,
+                       size_t prefix_len,
                        bool (*f)(void *user, const void *key, size_t key_len, const void *value,
                                  size_t value_len),
                        void *user)
@@ -295,9 +312,14 @@ static int each_in_txn(MDB_txn *txn, MDB_dbi dbi, const void *prefix, size_t pre
         return rc;
     }
     rc = first_with_prefix(cursor, prefix, prefix_len, &key, &value);
-    while (rc == 0 && has_prefix(&key, prefix, prefix_len) &&
-           f(user, key.mv_data, key.mv_size, value.mv_data, value.mv_size)) {
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    while (rc == 0 && has_prefix(&key, prefix, prefix_len)) {
+        if (!store_unseal(table, &key, &value)) {
+            rc = MDB_CORRUPTED;
+        } else if (!f(user, key.mv_data, key.mv_size, value.mv_data, value.mv_size)) {
+            break;
+        } else {
+            rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        }
     }
     mdb_cursor_close(cursor);
     return rc == MDB_NOTFOUND ? 0 : rc;
@@ -319,7 +341,7 @@ int store_each(struct store *s, const char *table, const void *prefix, size_t pr
     pthread_rwlock_rdlock(&s->map_lock);
     int rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &txn);
     if (rc == 0) {
-        rc = each_in_txn(txn, dbi, prefix, prefix_len, f, user);
+        rc = each_in_txn(txn, dbi, table, prefix, prefix_len, f, user);
         mdb_txn_abort(txn);
     }
     pthread_rwlock_unlock(&s->map_lock);

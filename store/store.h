@@ -34,14 +34,19 @@ struct store_config {
 };
 
 /* Returns 0, or errno with one clear line in error: EILSEQ for a file that is corrupt or no
- * LMDB file, EMEDIUMTYPE for another program's, kind's or cluster's store, EPROTO for a newer schema, EBUSY when another
- * process has it open, else the system's. */
+ * LMDB file, EMEDIUMTYPE for another program's, kind's or cluster's store, EPROTO for a newer
+ * schema, EBUSY when another process has it open, ENOSPC when the file system has under 1 MiB left,
+ * else the system's. Every value of the file is read first, in a child that damage may kill. */
 int store_open(const struct store_config *config, struct store **store, char *error,
                size_t error_size);
 /* As store_open, but on EILSEQ renames the files to DIR/damaged-<time>-<n>/ and starts empty;
  * *set_aside (g_free) names where, or NULL. */
 int store_open_or_set_aside(const struct store_config *config, struct store **store,
                             char **set_aside, char *error, size_t error_size);
+/* For a store whose values a reader found damaged: closes it (in every case), sets its files aside
+ * likewise and starts empty. */
+int store_set_aside(const struct store_config *config, struct store **store, char **set_aside,
+                    char *error, size_t error_size);
 void store_close(struct store *s); /* NULL allowed */
 
 struct store_batch *store_batch_create(void);
@@ -59,11 +64,12 @@ size_t store_batch_count(const struct store_batch *b);
  * the store. The batch stays the caller's. */
 int store_commit(struct store *s, const struct store_batch *b);
 
-/* A copy of the value (g_free) or NULL with *len 0 when it is not there. */
+/* A copy of the value (g_free); NULL with *len 0 and errno 0 when it is not there, with errno
+ * EILSEQ when it is damaged (each value carries a checksum), else with the system's errno. */
 uint8_t *store_get(struct store *s, const char *table, const void *key, size_t key_len,
                    size_t *len);
 /* Calls f for each key with this prefix in order, in one short read transaction; f returns false to
- * stop. f must not call the store. Returns 0 or errno. */
+ * stop. f must not call the store. Returns 0 or errno; EILSEQ at the first damaged value. */
 int store_each(struct store *s, const char *table, const void *prefix, size_t prefix_len,
                bool (*f)(void *user, const void *key, size_t key_len, const void *value,
                          size_t value_len),
