@@ -5,9 +5,9 @@
  * which are separate sockets: CONTROL (heartbeats, grants, operators), DELTA and BULK. A peer is
  * addressed by its enrolled name; the name of a sender is the User-Id that ZAP gave its connection
  * (CURVE public key -> name), never a field of a message. Several connections of one peer (it
- * restarted, or two processes hold its key) are told apart by its routing id, name + boot id. One of
- * them is used to send: it stays in use until it ends, or until nothing of it was heard for a second
- * and another one is. So a second process with a peer's key gets none of its answers.
+ * restarted, or two processes hold its key) are told apart by its routing id, name + boot id. One
+ * of them is used to send: it stays in use until it ends, or until nothing of it was heard for a
+ * second and another one is. So a second process with a peer's key gets none of its answers.
  *
  * Facts that this module enforces, each with a test that fails without it: a ZAP handler runs
  * before the first bind, with ZMQ_ZAP_DOMAIN and ZMQ_ZAP_ENFORCE_DOMAIN (option 93); a canary
@@ -64,8 +64,8 @@ int link_connect(struct link *l, enum link_channel channel, const char *peer,
 void link_disconnect(struct link *l, enum link_channel channel, const char *peer);
 
 /* Sends to a peer, over our own connection to it where there is one, else over the session in
- * use that it opened to us. Never blocks. Returns 0, EAGAIN (its queue is full), EHOSTUNREACH (no session),
- * EMSGSIZE (above PROTO_MAX_MESSAGE) or EINVAL (empty). */
+ * use that it opened to us. Never blocks. Returns 0, EAGAIN (its queue is full), EHOSTUNREACH (no
+ * session), EMSGSIZE (above PROTO_MAX_MESSAGE) or EINVAL (empty). */
 int link_send(struct link *l, enum link_channel channel, const char *peer, const uint8_t *bytes,
               size_t len);
 
