@@ -331,12 +331,28 @@ static void on_swapped(struct coord_core *c, const struct coord_event *e)
 
 /* -- dispatch ------------------------------------------------------------------------------ */
 
+/* One process in front of another's name is a mistake of somebody's configuration: said, not often.
+ */
+static void note_mismatch(struct coord_core *c, struct coord_peer *p, const struct coord_event *e)
+{
+    if (p) {
+        p->foreign_ms = c->now_ms;
+        g_strlcpy(p->foreign_name, e->message->sender, sizeof p->foreign_name);
+        if (p->foreign_warned_ms && c->now_ms < p->foreign_warned_ms + COORD_CLASH_MS)
+            return;
+        p->foreign_warned_ms = c->now_ms;
+    }
+    coord_log(c, HL_WARNING, "sender_mismatch",
+              "peer=%s sender=%s msg=\"a process with the key of this peer calls itself otherwise; "
+              "check key_file and name there\"",
+              e->peer, e->message->sender);
+}
+
 static bool message_acceptable(struct coord_core *c, const struct coord_event *e)
 {
     const struct envelope *m = e->message;
     if (strcmp(m->sender, e->peer) != 0) {
-        coord_log(c, HL_WARNING, "sender_mismatch",
-                  "peer=%s msg=\"the message names another sender; dropped\"", e->peer);
+        note_mismatch(c, coord_peer_find(c, e->peer), e);
         return false;
     }
     if (strcmp(m->cluster, c->config.cluster) == 0)

@@ -65,6 +65,10 @@ struct coord_peer { /* one enrolled shard, as far as memory goes */
     uint64_t old_boots[COORD_OLD_BOOTS]; /* processes of this name that were replaced */
     unsigned old_boot_next;
     /* another process said HELLO under this name while the member's lives; 0 = none: */
+    /* A process with this shard's key that calls itself otherwise: when it was heard, and told of.
+     */
+    uint64_t foreign_ms, foreign_warned_ms;
+    char foreign_name[64];
     uint64_t clash_boot, clash_first_ms, clash_seen_ms, clash_warned_ms;
 };
 

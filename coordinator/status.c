@@ -83,6 +83,9 @@ static void member_problems(const struct coord_core *c, Heddle__Status *s,
         problem(s, "shard %s lives but cannot be reached; check the management network", m->name);
     else if (p->suspect_since_ms)
         problem(s, "shard %s has not been heard for %" PRIu64 " ms", m->name, age);
+    if (p->foreign_ms && c->now_ms < p->foreign_ms + COORD_CLASH_MS)
+        problem(s, "a process that calls itself %s uses the key of shard %s: check its key_file",
+                p->foreign_name, p->name);
     if (coord_members_clash(c, p))
         problem(s, "two processes use the name %s: give each shard a name and a key of its own",
                 m->name);
@@ -94,7 +97,10 @@ static void member_problems(const struct coord_core *c, Heddle__Status *s,
     if (h == NULL || m->state != HEDDLE__MEMBER_STATE__MEMBER_LIVE)
         return;
     if (h->frozen)
-        problem(s, "shard %s sends no Sets: it has stood still, has lost contact, or sees a foreign manager", m->name);
+        problem(s,
+                "shard %s sends no Sets: it has stood still, has lost contact, or sees a foreign "
+                "manager",
+                m->name);
     if (h->foreign_sm)
         problem(s,
                 "shard %s sees a foreign master SM, port 0x%016" PRIx64
