@@ -301,7 +301,17 @@ static bool is_of_another_schema(struct check *c, MDB_dbi header)
     return first || (store_header_is_whole(text) && !g_str_has_prefix(text, ours));
 }
 
-static enum verdict check_tables(struct check *c)
+/* One flipped bit in the name of the header's table must not make a store of ours a stranger, which
+ * nobody would set aside. */
+static bool has_our_header_somewhere(const char *file)
+{
+    static const char words[] = "heddle-store\nschema=";
+    g_autoptr(GMappedFile) mapped = g_mapped_file_new(file, FALSE, NULL);
+    return mapped != NULL && memmem(g_mapped_file_get_contents(mapped),
+                                    g_mapped_file_get_length(mapped), words, strlen(words)) != NULL;
+}
+
+static enum verdict check_tables(struct check *c, const char *file)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     MDB_dbi main_dbi, dbi, header = 0;
@@ -320,7 +330,7 @@ static enum verdict check_tables(struct check *c)
         }
     }
     if (!ours || (rc == 0 && header == 0)) {
-        return NOT_JUDGED; /* another program's */
+        return has_our_header_somewhere(file) ? DAMAGED : NOT_JUDGED;
     }
     if (rc == 0 && is_of_another_schema(c, header)) {
         return NOT_JUDGED;
@@ -356,7 +366,7 @@ static enum verdict check_env(MDB_env *env, const char *file, off_t file_size)
         return DAMAGED;
     }
     c.use = g_malloc0(c.last_page + 1);
-    return mdb_txn_begin(env, NULL, MDB_RDONLY, &c.txn) == 0 ? check_tables(&c) : DAMAGED;
+    return mdb_txn_begin(env, NULL, MDB_RDONLY, &c.txn) == 0 ? check_tables(&c, file) : DAMAGED;
 }
 
 static void be_quiet_when_killed(void)
