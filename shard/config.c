@@ -35,7 +35,7 @@ static void complain(const struct reader *r, const config_setting_t *where, cons
                                         : g_strdup_printf("%s: %s", file, text));
 }
 
-/* -- typed reading ----------------------------------------------------------------------------- */
+/* -- typed reading -- */
 
 /* Every member of the group must be one of names (NULL-terminated). */
 static void refuse_unknown(const struct reader *r, const config_setting_t *group,
@@ -133,7 +133,7 @@ static void read_key(const struct reader *r, const config_setting_t *group, cons
         complain(r, config_setting_get_member(group, name), "\"%s\": %s", name, error);
 }
 
-/* -- the parts of the file --------------------------------------------------------------------- */
+/* -- the parts of the file -- */
 
 static bool name_taken(const GArray *peers, const char *name)
 {

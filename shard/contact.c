@@ -88,8 +88,7 @@ bool contact_fresh(const struct shard_core *c)
     return c->contact->confirmed_ms && c->now_ms < c->contact->confirmed_ms + grace / 4 * 3;
 }
 
-/* -- what we say
- * ------------------------------------------------------------------------------------ */
+/* -- what we say -- */
 
 /* Epochs of a new ledger must be above any that a shard has seen. */
 static void add_positions(const struct shard_core *c, Heddle__Hello *h)
@@ -276,8 +275,7 @@ void contact_rejoin(struct shard_core *c)
         send_hello(c, g_ptr_array_index(c->cfg.coordinators, i));
 }
 
-/* -- what we are told
- * --------------------------------------------------------------------------------- */
+/* -- what we are told -- */
 
 static ProtobufCMessage *copy(const ProtobufCMessage *m)
 {

@@ -29,78 +29,20 @@
 
 #define MAX_QUEUED_SMPS 65536u
 
-/* -- actions
- * ------------------------------------------------------------------------------------------ */
-
-static void log_action(struct shard_core *c, int level, const char *event, const char *format,
-                       va_list ap)
-{
-    struct shard_action a = {.kind = SHARD_ACT_LOG, .level = level};
-    g_strlcpy(a.event, event, sizeof a.event);
-    g_vsnprintf(a.text, sizeof a.text, format, ap);
-    g_array_append_val(c->actions, a);
-}
-
-void core_log(struct shard_core *c, int level, const char *event, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    log_action(c, level, event, format, ap);
-    va_end(ap);
-}
-
 static void replication_log(void *user, int level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 static void replication_log(void *user, int level, const char *event, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
-    log_action(user, level, event, format, ap);
+    core_vlog(user, level, event, format, ap);
     va_end(ap);
-}
-
-void core_send(struct shard_core *c, enum shard_channel channel, const char *peer, uint32_t type,
-               uint32_t domain, uint64_t epoch, uint64_t seq, ProtobufCMessage *body)
-{
-    struct shard_action a = {.kind = SHARD_ACT_SEND, .channel = channel};
-    g_strlcpy(a.peer, peer, sizeof a.peer);
-    g_strlcpy(a.message.cluster, c->cfg.cluster, sizeof a.message.cluster);
-    g_strlcpy(a.message.sender, c->cfg.name, sizeof a.message.sender);
-    a.message.boot_id = c->cfg.boot_id;
-    a.message.incarnation = c->incarnation;
-    a.message.type = type;
-    a.message.domain = domain;
-    a.message.epoch = epoch;
-    a.message.seq = seq;
-    a.message.body = body;
-    g_array_append_val(c->actions, a);
-}
-
-void core_send_mad(struct shard_core *c, const uint8_t *mad, size_t len,
-                   const struct mad_address *to, uint32_t timeout_ms, bool rmpp)
-{
-    struct shard_action a = {.kind = SHARD_ACT_SEND_MAD,
-                             .mad = g_memdup2(mad, len),
-                             .mad_len = len,
-                             .address = *to,
-                             .timeout_ms = timeout_ms,
-                             .rmpp = rmpp};
-    g_array_append_val(c->actions, a);
 }
 
 static void smpq_send(void *user, const uint8_t mad[MAD_BYTES], const struct mad_address *to,
                       uint32_t timeout_ms)
 {
     core_send_mad(user, mad, MAD_BYTES, to, timeout_ms, false);
-}
-
-void core_store(struct shard_core *c, const char *table, GBytes *key, GBytes *value)
-{
-    struct shard_store_item *item = g_new0(struct shard_store_item, 1);
-    g_strlcpy(item->table, table, sizeof item->table);
-    item->key = key;
-    item->value = value;
-    g_ptr_array_add(c->store_items, item);
 }
 
 static void emit_store(struct shard_core *c)
@@ -113,8 +55,7 @@ static void emit_store(struct shard_core *c)
     c->store_items = g_ptr_array_new();
 }
 
-/* -- what the parts ask
- * ------------------------------------------------------------------------------- */
+/* -- what the parts ask -- */
 
 struct owned_domain *core_owned(const struct shard_core *c, uint32_t domain)
 {
@@ -186,8 +127,7 @@ void core_smpq_limits(struct shard_core *c, uint32_t per_port, uint32_t per_targ
         c->smpq = smpq_create(&q);
 }
 
-/* -- replication's callbacks
- * ---------------------------------------------------------------------------- */
+/* -- replication's callbacks -- */
 
 static void on_send(void *user, enum shard_channel channel, const char *peer,
                     const struct envelope *m)
@@ -358,8 +298,7 @@ void shard_core_destroy(struct shard_core *c)
     g_free(c);
 }
 
-/* -- events
- * ---------------------------------------------------------------------------------------------- */
+/* -- events -- */
 
 static void sa_request(struct shard_core *c, const struct shard_event *e)
 {

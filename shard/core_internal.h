@@ -6,6 +6,8 @@
 #ifndef SHARD_CORE_INTERNAL_H
 #define SHARD_CORE_INTERNAL_H
 
+#include <stdarg.h>
+
 #include "base/log.h"
 #include "shard/core.h"
 #include "shard/mad/smpq.h"
@@ -73,7 +75,7 @@ struct shard_core {
     GHashTable *owned;     /* domain id -> struct owned_domain * */
     GHashTable *seen_live; /* domain ids whose records came from their owner or from us */
     bool from_owner;       /* the message in hand is an owner's of now, not a stored copy */
-    uint64_t read_ms; /* MADs that came before have all been handed in */
+    uint64_t read_ms;      /* MADs that came before have all been handed in */
     uint32_t act_count;
     uint32_t loop_turn;
     uint32_t max_stall_ms;
@@ -105,6 +107,8 @@ struct shard_core {
 
 /* -- actions (actions are appended to the step in progress) --------------------------------------
  */
+void core_vlog(struct shard_core *c, int level, const char *event, const char *format, va_list ap)
+    __attribute__((format(printf, 4, 0)));
 void core_log(struct shard_core *c, int level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Sends a message; fills cluster, sender, boot id and incarnation; takes body over. */

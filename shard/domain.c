@@ -154,8 +154,7 @@ void domain_suffix_done(struct shard_core *c, uint32_t domain)
     tables_wake(c);
 }
 
-/* -- publishing
- * ------------------------------------------------------------------------------------ */
+/* -- publishing -- */
 
 void domain_dirty_switch(struct shard_core *c, uint64_t guid)
 {
@@ -252,8 +251,7 @@ uint64_t domain_publish(struct shard_core *c, struct owned_domain *d, Heddle__De
     return replication_publish(c->repl, d->id, delta, c->now_ms);
 }
 
-/* -- steps
- * ------------------------------------------------------------------------------------------ */
+/* -- steps -- */
 
 static GPtrArray *owned_in_order(const struct shard_core *c)
 {

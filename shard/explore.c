@@ -246,8 +246,7 @@ static void reading_done(struct shard_core *c, struct reading *r)
     }
 }
 
-/* -- what to read next
- * ----------------------------------------------------------------------------- */
+/* -- what to read next -- */
 
 static bool own_missing(struct shard_core *c)
 {
@@ -374,8 +373,7 @@ static void consider_rereads(struct shard_core *c)
     g_array_unref(guids);
 }
 
-/* -- reports to the coordinators
- * --------------------------------------------------------------------- */
+/* -- reports to the coordinators -- */
 
 static void topology_add(Heddle__Topology *t, GHashTable *scanned, uint64_t guid)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* -- life ------------------------------------------------------------------------------------ */
+/* -- life -- */
 
 static void peer_free(gpointer p)
 {
@@ -50,7 +50,7 @@ void replication_destroy(struct replication *r)
     g_free(r);
 }
 
-/* -- small things ---------------------------------------------------------------------------- */
+/* -- small things -- */
 
 void repl_arm(struct replication *r, uint64_t at_ms)
 {
@@ -134,7 +134,7 @@ bool repl_is_owner(const struct replication *r, const struct stream *s, const ch
            (epoch <= s->epoch_owner_epoch && strcmp(s->epoch_owner, peer) == 0);
 }
 
-/* -- hellos ---------------------------------------------------------------------------------- */
+/* -- hellos -- */
 
 /* Says what we have. Repeated, so that whatever got lost is found out. */
 void repl_hello(struct replication *r, struct repl_peer *p)
@@ -200,7 +200,7 @@ static void on_hello(struct replication *r, struct repl_peer *p, const struct en
     }
 }
 
-/* -- peers ----------------------------------------------------------------------------------- */
+/* -- peers -- */
 
 static void new_session(struct replication *r, struct repl_peer *p, uint64_t boot_id)
 {
@@ -273,7 +273,7 @@ void replication_set_assignment(struct replication *r, const Heddle__Assignment 
     }
 }
 
-/* -- messages -------------------------------------------------------------------------------- */
+/* -- messages -- */
 
 static void dispatch(struct replication *r, struct repl_peer *p, const struct envelope *m)
 {
@@ -322,7 +322,7 @@ void replication_message(struct replication *r, enum shard_channel channel, cons
     dispatch(r, p, m);
 }
 
-/* -- time ------------------------------------------------------------------------------------ */
+/* -- time -- */
 
 static void tick_peer(struct replication *r, struct repl_peer *p)
 {
@@ -349,7 +349,7 @@ void replication_tick(struct replication *r, uint64_t now_ms)
         tick_peer(r, g_ptr_array_index(r->peers, i));
 }
 
-/* -- ownership ------------------------------------------------------------------------------- */
+/* -- ownership -- */
 
 void replication_own(struct replication *r, uint32_t domain, uint64_t epoch, const uint8_t *grant,
                      size_t grant_len, uint64_t now_ms)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* -- acknowledging --------------------------------------------------------------------------- */
+/* -- acknowledging -- */
 
 static void acknowledge(struct replication *r, struct stream *s, const char *peer)
 {
@@ -44,7 +44,7 @@ static void acknowledge_all(struct replication *r, struct stream *s, const char 
     }
 }
 
-/* -- who may say what ------------------------------------------------------------------------ */
+/* -- who may say what -- */
 
 static bool asked(const struct replication *r, const struct stream *s, const char *peer)
 {
@@ -95,7 +95,7 @@ static void step_down(struct replication *r, struct stream *s, struct position a
         r->cb.superseded(r->cb.user, s->id, at.epoch);
 }
 
-/* -- pulls ----------------------------------------------------------------------------------- */
+/* -- pulls -- */
 
 static bool pull_due(struct replication *r, struct stream *s, const char *peer)
 {
@@ -122,7 +122,7 @@ void repl_pull(struct replication *r, struct stream *s, const char *peer)
               (struct position){s->pulled.epoch, 0}, &body.base);
 }
 
-/* -- deltas ---------------------------------------------------------------------------------- */
+/* -- deltas -- */
 
 void repl_on_delta(struct replication *r, struct repl_peer *p, const struct envelope *m)
 {
@@ -156,7 +156,7 @@ void repl_on_delta(struct replication *r, struct repl_peer *p, const struct enve
     r->cb.applied(r->cb.user, s->id, d, changed, false);
 }
 
-/* -- snapshots ------------------------------------------------------------------------------- */
+/* -- snapshots -- */
 
 void repl_staging_clear(struct stream *s)
 {

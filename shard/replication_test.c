@@ -362,7 +362,7 @@ static bool run_until_converged(struct world *w, uint64_t limit_ms)
     return converged(w);
 }
 
-/* -- tests ----------------------------------------------------------------------------------- */
+/* -- tests -- */
 
 static void stream_reaches_all(void **state)
 {

@@ -127,8 +127,7 @@ void setup_begin_domain(struct shard_core *c, const struct owned_domain *d)
     g_ptr_array_unref(switches);
 }
 
-/* -- sending
- * --------------------------------------------------------------------------------------- */
+/* -- sending -- */
 
 static void job_failed(struct shard_core *c, struct port_job *j)
 {
@@ -298,8 +297,7 @@ static void set_port(struct shard_core *c, const struct owned_domain *d, uint64_
     j->in_flight = true;
 }
 
-/* -- what each kind of port wants
- * ------------------------------------------------------------------- */
+/* -- what each kind of port wants -- */
 
 static void management_port(struct shard_core *c, const struct owned_domain *d,
                             const struct view_switch *s)
@@ -451,8 +449,7 @@ uint64_t setup_deadline(const struct shard_core *c)
                                                                             : c->setup->retry_ms;
 }
 
-/* -- settled?
- * ---------------------------------------------------------------------------------------- */
+/* -- settled? -- */
 
 static bool port_settled(struct shard_core *c, uint64_t guid, unsigned num, bool must_confirm,
                          const uint8_t *portinfo, const uint8_t *peer)

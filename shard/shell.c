@@ -105,7 +105,7 @@ void shell_step(struct shell *s, struct shard_event *event)
         tick(s, now);
 }
 
-/* -- start ------------------------------------------------------------------------------------- */
+/* -- start -- */
 
 static void warn_set_aside(const char *where)
 {
@@ -307,7 +307,7 @@ void shell_destroy(struct shell *s)
     g_free(s);
 }
 
-/* -- events ------------------------------------------------------------------------------------ */
+/* -- events -- */
 
 static void on_mad(void *user, const struct mad_received *m)
 {
@@ -449,7 +449,7 @@ static bool stop_wanted(struct shell *s)
     return true;
 }
 
-/* -- the loop ---------------------------------------------------------------------------------- */
+/* -- the loop -- */
 
 static void housekeeping(struct shell *s, uint64_t now)
 {

@@ -35,7 +35,7 @@ static void send_message(struct shell *s, const struct shard_action *a)
              strerror(rc));
 }
 
-/* -- peers ------------------------------------------------------------------------------------- */
+/* -- peers -- */
 
 static bool is_fixed(const struct shell *s, const char *name)
 {
@@ -92,7 +92,7 @@ static void set_peers(struct shell *s, const Heddle__Assignment *a)
     s->peers = wanted;
 }
 
-/* -- store ------------------------------------------------------------------------------------- */
+/* -- store -- */
 
 static void put_item(struct store_batch *b, const struct shard_store_item *item)
 {

@@ -185,8 +185,7 @@ const uint8_t *tables_digest(const struct shard_core *c)
     return c->tables->current ? c->tables->digest : NULL;
 }
 
-/* -- routing jobs
- * ------------------------------------------------------------------------------------ */
+/* -- routing jobs -- */
 
 /* Routing waits until every domain has its LIDs in the view; one that stays silent is left out. */
 static bool may_route(struct shard_core *c)
@@ -363,8 +362,7 @@ void tables_routed(struct shard_core *c, struct route_result *r)
     route_result_free(r);
 }
 
-/* -- programming
- * ------------------------------------------------------------------------------------- */
+/* -- programming -- */
 
 static bool digest_is(const uint8_t *a, bool have, const uint8_t *b)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* -- keys and lists -------------------------------------------------------------------------- */
+/* -- keys and lists -- */
 
 static guint key_hash(gconstpointer p)
 {
@@ -90,7 +90,7 @@ static void free_switch(gpointer p)
     g_free(s);
 }
 
-/* -- life ------------------------------------------------------------------------------------ */
+/* -- life -- */
 
 struct view *view_create(void)
 {
@@ -125,7 +125,7 @@ void view_destroy(struct view *v)
     g_free(v);
 }
 
-/* -- LIDs ------------------------------------------------------------------------------------ */
+/* -- LIDs -- */
 
 static uint64_t slot_guid(const struct lid_slot *slot)
 {
@@ -219,7 +219,7 @@ bool view_by_lid(const struct view *v, uint16_t lid, struct view_switch **sw,
     return *sw != NULL || *ep != NULL;
 }
 
-/* -- entries --------------------------------------------------------------------------------- */
+/* -- entries -- */
 
 struct switch_entry *view_put_switch(struct view *v, uint64_t guid, unsigned nports)
 {
@@ -317,7 +317,7 @@ uint32_t view_end_port_home(const struct view *v, const struct end_port_entry *e
     return domain != VIEW_NO_DOMAIN ? domain : e->source;
 }
 
-/* -- reading --------------------------------------------------------------------------------- */
+/* -- reading -- */
 
 struct view_switch *view_switch(const struct view *v, uint64_t guid)
 {
@@ -434,7 +434,7 @@ GPtrArray *view_domain_end_ports(const struct view *v, uint32_t domain)
     return some;
 }
 
-/* -- assignment ------------------------------------------------------------------------------ */
+/* -- assignment -- */
 
 uint32_t view_domain_of_switch(const struct view *v, uint64_t guid)
 {

@@ -96,7 +96,7 @@ const GPtrArray *view_end_ports(const struct view *v); /* struct view_end_port *
 GPtrArray *view_domain_switches(const struct view *v, uint32_t domain);
 GPtrArray *view_domain_end_ports(const struct view *v, uint32_t domain);
 
-/* -- changing ---------------------------------------------------------------------------------- */
+/* -- changing -- */
 /* Takes the switches of all domains from an assignment; switches in no list become nobody's. */
 void view_assign(struct view *v, const Heddle__Assignment *a);
 uint32_t view_domain_of_switch(const struct view *v, uint64_t guid); /* also of unseen switches */
@@ -125,7 +125,7 @@ void view_delta_add_end_port(Heddle__Delta *d, Heddle__EndPortRecord *r);
 /* The whole domain as a list (GPtrArray of Heddle__Delta) of chunks of at most max_bytes each. */
 GPtrArray *view_snapshot(const struct view *v, uint32_t domain, size_t max_bytes);
 
-/* -- routing ----------------------------------------------------------------------------------- */
+/* -- routing -- */
 /* The graph of all switches that are reachable, links that are up at both ends and agree, and
  * destinations with a LID (absent ones included). Ports that two records claim differently are
  * left out. Returns 0, or EEXIST with the LID claimed twice. */

@@ -10,7 +10,7 @@
 #define DIGEST_BYTES 32u
 #define NODEINFO_NUM_PORTS 3u /* offset, IBA 14.2.5.3 */
 
-/* -- applying -------------------------------------------------------------------------------- */
+/* -- applying -- */
 
 /* Copies an attribute where the record has it; true when that changed the bytes. */
 static bool take_bytes(uint8_t *to, const ProtobufCBinaryData *from, size_t size)
@@ -245,7 +245,7 @@ void view_clear_domain(struct view *v, uint32_t domain)
     view_need_domain(v, domain);
 }
 
-/* -- packing --------------------------------------------------------------------------------- */
+/* -- packing -- */
 
 static ProtobufCBinaryData pack_bytes(const void *data, size_t size)
 {

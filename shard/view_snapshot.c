@@ -112,7 +112,7 @@ GPtrArray *view_snapshot(const struct view *v, uint32_t domain, size_t max_bytes
     return c.chunks;
 }
 
-/* -- what a snapshot takes away --------------------------------------------------------------- */
+/* -- what a snapshot takes away -- */
 
 static guint pair_hash(gconstpointer p)
 {
