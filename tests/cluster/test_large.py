@@ -20,6 +20,7 @@ def test_everything_is_up(cluster):
     cluster.expect_whole()
     assert cluster.records() == len(cluster.scan().ports) == 2368
     cluster.trace(200)
+    cluster.check_routes()
 
 
 def test_twenty_takeovers(cluster):
