@@ -77,7 +77,6 @@ struct shard_core {
     bool from_owner;       /* the message in hand is an owner's of now, not a stored copy */
     uint64_t read_ms;      /* MADs that came before have all been handed in */
     uint32_t act_count;
-    uint32_t loop_turn;
     uint32_t max_stall_ms;
     bool unsure;    /* Sets wait until a coordinator has confirmed the grants: after a stall, a loss
                        of contact, a dead port */

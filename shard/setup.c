@@ -246,7 +246,7 @@ static void set_answered(void *user, uint64_t num, const struct smp_request *r, 
     struct view_switch *s = view_switch(c->view, r->target);
     if (s && num > 0)
         setup_wake_switch(c, s->ports[num].peer_guid);
-    tables_port_set(c, switch_guid);
+    tables_state_changed(c);
 }
 
 static bool is_member_port(const struct shard_core *c, uint64_t node_guid, unsigned num)

@@ -158,11 +158,6 @@ void tables_state_changed(struct shard_core *c)
     c->tables->moved = true;
 }
 
-void tables_port_set(struct shard_core *c, uint64_t switch_guid)
-{
-    c->tables->moved = true;
-}
-
 bool tables_switch_busy(const struct shard_core *c, uint64_t guid)
 {
     const struct switch_table *t = tables_switch(c, guid);

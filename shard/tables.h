@@ -28,9 +28,7 @@ void tables_forget_domain(struct shard_core *c, uint32_t domain);
 void tables_switch_seen(struct shard_core *c, uint64_t guid, const uint8_t *switchinfo, bool fresh);
 /* The slow audit: read this switch's table back and compare. */
 void tables_audit_switch(struct shard_core *c, uint64_t guid);
-void tables_port_set(struct shard_core *c,
-                     uint64_t switch_guid); /* its port 0 may have a LID now */
-/* An acknowledgement or a domain's state moved: look at the domains again. */
+/* An acknowledgement, a port or a domain's state moved: look at the domains again. */
 void tables_state_changed(struct shard_core *c);
 /* A Set(SwitchInfo) of ours is under way: another one now could undo it. */
 bool tables_switch_busy(const struct shard_core *c, uint64_t guid);
