@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The language of console, scripts and `heddle lab`: one command a line.
+ *
+ * NODE is a description (in double quotes when it holds blanks or brackets), an id (S-<guid>,
+ * H-<guid>) or 0x<node guid>. PORT is NODE[n]; for a CA with one port, NODE alone. Times: a number
+ * with ns, us, ms, s, min or h.  # starts a comment.
+ *
+ *   help [COMMAND]
+ *   status                          counts of nodes, links, states, packets, drops, clients
+ *   show NODE|PORT                  what it is, its states, LIDs, keys
+ *   link PORT down|up               pull the cable, plug it in again
+ *   move PORT PORT                  the far end of the first port's cable goes to the second port
+ *   power NODE off|on               tables, LIDs and keys are gone
+ *   reboot NODE [TIME]              off and on again after TIME (100 ms)
+ *   leave COUNT | join              COUNT hosts picked by the seed lose power; all those come back
+ *   cut NODE ... | heal             the named nodes on one side, the rest on the other
+ *   mute PORT on|off                the link is up, the agent is silent
+ *   flap PORT COUNT [DOWN [UP]]
+ *   guid NODE 0x<guid>|own          what NodeInfo shows
+ *   describe NODE "TEXT"            a new NodeDescription (trap 144)
+ *   disturb PORT|all [loss=P%] [delay=TIME] [jitter=TIME] [duplicate=P%] [reorder=P%]  (none = end)
+ *   service NODE|all|switches|cas TIME [buffer=N]
+ *   counter PORT NAME VALUE         a PMA counter, by its field name (SymbolErrorCounter, ...)
+ *   trap PORT NUMBER                129, 130, 131, 144, 145, 256 ... as if it had happened
+ *   key PORT [0x<key> [protect=N] [lease=N]]     shows or sets the M_Key, as by hand
+ *   send PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]    one data packet
+ *   ping start FROM TO|mlid=0x.. [rate=N] [count=N] [sl=N] [pkey=0x..]   prints the stream's number
+ *   ping stop [N] | ping status [N] | ping losses [N]
+ *   hosts start [NODE] [groups=N] [services=N] [paths=N] [inform=yes|no] [timeout=TIME] [retries=N]
+ *   hosts stop [NODE] | hosts status [NODE] | hosts kill NODE | hosts revive NODE
+ *   log FILE|off                    the judge's log
+ *   snapshot NAME | forget NAME | compare A B|now [limit=N]
+ *   dump lft|mft|all FILE [NODE]    as dump_lfts writes it
+ *   random RATE|off                 random faults a second
+ *   clients                         who is attached (the server's)
+ *   drop SLOT                       frees a client's slot (the server's)
+ *   at TIME COMMAND                 from now; `at` in a script counts from the script's start
+ *   every TIME COMMAND | cancel     repeats; ends all of at and every
+ *   run FILE                        a script: these lines; a wrong line is named before any runs
+ *   quit                            ends the simulator
+ *
+ * An answer is text of any number of lines (may be none), then one line `ok` or
+ * `error: <what, where, what to do>`. */
+#ifndef SIM_SCRIPT_SCRIPT_H
+#define SIM_SCRIPT_SCRIPT_H
+
+#include "sim/core/model.h"
+
+#define SIM_COMMAND_BYTES 4096u /* of a line, without its end */
+
+/* Commands that only the server knows (clients, drop, quit): true = known; fills ok/out. */
+typedef bool sim_script_more(void *user, int argc, char **argv, GString *out, bool *ok);
+
+struct sim_script *sim_script_create(void);
+void sim_script_destroy(struct sim_script *c);
+void sim_script_extend(struct sim *s, sim_script_more *more, void *user);
+/* Runs one line at time `now`; the answer, with its last line, is appended to out. Returns whether
+ * it was ok. */
+bool sim_script_line(struct sim *s, const char *line, int64_t now, GString *out);
+/* Reads and checks a whole script, then starts it; nothing is started when a line is wrong. */
+bool sim_script_start(struct sim *s, const char *path, int64_t now, GString *out);
+/* For a fuzz target: takes a line apart without running it. */
+bool sim_script_check(struct sim *s, const char *line, GString *out);
+
+#endif
