@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a plan is inside: the functions of its engine, and what every engine has. An engine embeds
- * `struct rt_plan` as the first member of its own. */
+ * `struct rt_plan` as the first member of its own; those that go by up*-down* orders (ftree, updn)
+ * embed `struct rt_updown_plan`. */
 #ifndef ROUTING_ENGINE_H
 #define ROUTING_ENGINE_H
 
@@ -8,21 +9,36 @@
 #include "routing/updown.h"
 
 struct rt_plan_ops {
-    void (*destroy)(struct rt_plan *p);
+    void (*destroy)(struct rt_plan *p); /* all but the reference to the graph, and frees p */
     /* row is filled with RT_NO_PATH and holds entries up to the graph's max_lid. */
     void (*row)(const struct rt_plan *p, uint32_t sw, uint8_t *row);
     /* dest is owned by another switch; path is the offset of the LID from its base LID. */
     unsigned (*next_hop)(const struct rt_plan *p, uint32_t sw, uint32_t dest, unsigned path);
+    /* plan.h, rt_plan_sl_from. NULL: 0. */
+    unsigned (*sl)(const struct rt_plan *p, uint32_t source, uint32_t dest, unsigned path);
+    /* plan.h, rt_plan_vl. NULL: the SL. */
+    unsigned (*vl)(const struct rt_plan *p, uint32_t sw, unsigned in_port, unsigned out_port,
+                   unsigned sl);
+    /* plan.h, rt_plan_unreachable. NULL: there are none. */
+    size_t (*unreachable)(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity);
 };
 
 struct rt_plan {
     const struct rt_plan_ops *ops;
+    struct rt_graph *graph; /* a reference that rt_plan_destroy gives back */
     struct rt_properties properties;
+    uint32_t *numbers; /* NULL = engine without numbers; the engine frees it */
+};
+
+struct rt_updown_plan {
+    struct rt_plan plan;
     struct rt_updown updown;
-    uint32_t *numbers; /* NULL = engine without numbers */
 };
 
 extern const struct rt_engine rt_ftree, rt_updn;
+
+/* rt_plan_ops.unreachable of a struct rt_updown_plan. */
+size_t rt_updown_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity);
 
 /* Topological numbers (numbers.c): dest_count entries; hosts and routers have one, others
  * RT_NONE. Those known in the graph are unchanged. */

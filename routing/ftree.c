@@ -31,7 +31,7 @@ struct block { /* destinations of one switch with consecutive numbers and LIDs *
 };
 
 struct ftree {
-    struct rt_plan base;
+    struct rt_updown_plan base;
     uint32_t *divider;
     struct block *blocks;
     uint32_t *first_block; /* of each switch; switch_count + 1 entries */
@@ -55,14 +55,14 @@ static uint32_t hash_guid(uint64_t guid)
 
 static uint32_t number_of(const struct ftree *f, uint32_t dest)
 {
-    uint32_t number = f->base.numbers[dest];
-    return number != RT_NONE ? number : hash_guid(f->base.updown.graph->dests[dest].port_guid);
+    uint32_t number = f->base.plan.numbers[dest];
+    return number != RT_NONE ? number : hash_guid(f->base.plan.graph->dests[dest].port_guid);
 }
 
 /* q of a destination at s: hashes have no pattern that a divider could follow. */
 static uint32_t quotient(const struct ftree *f, uint32_t s, uint32_t dest)
 {
-    uint32_t number = f->base.numbers[dest];
+    uint32_t number = f->base.plan.numbers[dest];
     return number != RT_NONE ? number / f->divider[s] : number_of(f, dest);
 }
 
@@ -114,7 +114,7 @@ static bool continues(const struct block *b, uint32_t number, const struct rt_de
 
 static void find_blocks(struct ftree *f)
 {
-    const struct rt_graph *g = f->base.updown.graph;
+    const struct rt_graph *g = f->base.plan.graph;
     f->blocks = g_new(struct block, g->dest_count + 1);
     f->first_block = g_new(uint32_t, g->switch_count + 1);
     uint32_t count = 0;
@@ -123,7 +123,7 @@ static void find_blocks(struct ftree *f)
         for (uint32_t i = 0; i < g->switches[x].dest_count; i++) {
             uint32_t dest = g->switches[x].first_dest + i;
             const struct rt_dest *d = &g->dests[dest];
-            uint32_t number = f->base.numbers[dest];
+            uint32_t number = f->base.plan.numbers[dest];
             if (d->lid == 0)
                 continue;
             struct block *last = count > f->first_block[x] ? &f->blocks[count - 1] : NULL;
@@ -195,7 +195,7 @@ static unsigned ftree_next_hop(const struct rt_plan *p, uint32_t s, uint32_t des
     const struct ftree *f = (const struct ftree *)p;
     uint8_t groups[RT_MAX_GROUPS];
     struct choice c;
-    find_choice(f, s, p->updown.graph->dests[dest].sw, groups, &c);
+    find_choice(f, s, p->graph->dests[dest].sw, groups, &c);
     if (c.count == 0)
         return RT_NO_PATH;
     return c.several_down ? port_down(f, &c, dest, path) : port_of(&c, quotient(f, s, dest) + path);
@@ -315,10 +315,10 @@ static void fill_several_down(const struct ftree *f, uint32_t x, const struct ch
 static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
 {
     const struct ftree *f = (const struct ftree *)p;
-    const struct rt_graph *g = p->updown.graph;
+    const struct rt_graph *g = p->graph;
     struct rt_row_groups r;
-    rt_row_groups_init(&r, &p->updown);
-    rt_row_groups_fill(&r, &p->updown, s);
+    rt_row_groups_init(&r, &f->base.updown);
+    rt_row_groups_fill(&r, &f->base.updown, s);
     struct choice all = {.g = g, .s = s, .groups = r.upper, .count = r.upper_count};
     struct pattern pattern = {0};
     make_pattern(&pattern, &all, f->longest_block);
@@ -353,7 +353,7 @@ static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
 static void ftree_destroy(struct rt_plan *p)
 {
     struct ftree *f = (struct ftree *)p;
-    rt_updown_clear(&p->updown);
+    rt_updown_clear(&f->base.updown);
     g_free(p->numbers);
     g_free(f->divider);
     g_free(f->blocks);
@@ -362,25 +362,29 @@ static void ftree_destroy(struct rt_plan *p)
     g_free(f);
 }
 
-static const struct rt_plan_ops ftree_ops = {ftree_destroy, ftree_row, ftree_next_hop};
+static const struct rt_plan_ops ftree_ops = {.destroy = ftree_destroy,
+                                             .row = ftree_row,
+                                             .next_hop = ftree_next_hop,
+                                             .unreachable = rt_updown_unreachable};
 
 static int ftree_prepare(struct rt_graph *graph, const struct rt_options *options,
                          struct rt_plan **plan, char *error, size_t error_size)
 {
     struct ftree *f = g_new0(struct ftree, 1);
-    f->base.ops = &ftree_ops;
-    f->base.properties = (struct rt_properties){
+    f->base.plan.ops = &ftree_ops;
+    f->base.plan.properties = (struct rt_properties){
         .vls = 1, .rows_independent = true, .columns_independent = true, .mix_safe = false};
     int rc = rt_updown_make(graph, options, false, &f->base.updown, error, error_size);
     if (rc) {
         g_free(f);
         return rc;
     }
-    f->base.numbers = rt_numbers_make(&f->base.updown);
+    f->base.plan.numbers = rt_numbers_make(&f->base.updown);
+    f->base.plan.graph = rt_graph_ref(graph);
     f->divider = rt_dividers_make(&f->base.updown);
     find_mirrors(f);
     find_blocks(f);
-    *plan = &f->base;
+    *plan = &f->base.plan;
     return 0;
 }
 

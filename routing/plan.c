@@ -25,13 +25,16 @@ const char *const *rt_engine_names(void)
 
 void rt_plan_destroy(struct rt_plan *p)
 {
-    if (p)
-        p->ops->destroy(p);
+    if (!p)
+        return;
+    struct rt_graph *graph = p->graph;
+    p->ops->destroy(p);
+    rt_graph_unref(graph);
 }
 
 const struct rt_graph *rt_plan_graph(const struct rt_plan *p)
 {
-    return p->updown.graph;
+    return p->graph;
 }
 
 struct rt_properties rt_plan_properties(const struct rt_plan *p)
@@ -50,7 +53,7 @@ void rt_fill_own(const struct rt_graph *g, uint32_t sw, uint8_t *row)
 
 void rt_plan_row(const struct rt_plan *p, uint32_t sw, uint8_t *row, size_t size)
 {
-    size_t wanted = (size_t)p->updown.graph->max_lid + 1;
+    size_t wanted = (size_t)p->graph->max_lid + 1;
     g_autofree uint8_t *own = size < wanted ? g_malloc(wanted) : NULL;
     uint8_t *target = own ? own : row;
     memset(target, RT_NO_PATH, MAX(size, wanted));
@@ -61,7 +64,7 @@ void rt_plan_row(const struct rt_plan *p, uint32_t sw, uint8_t *row, size_t size
 
 unsigned rt_plan_next_hop(const struct rt_plan *p, uint32_t sw, uint16_t dlid)
 {
-    const struct rt_graph *g = p->updown.graph;
+    const struct rt_graph *g = p->graph;
     uint32_t dest = rt_find_dest_by_lid(g, dlid);
     if (dest == RT_NONE)
         return RT_NO_PATH;
@@ -71,7 +74,23 @@ unsigned rt_plan_next_hop(const struct rt_plan *p, uint32_t sw, uint16_t dlid)
 
 unsigned rt_plan_sl(const struct rt_plan *p, uint16_t slid, uint16_t dlid)
 {
-    return 0;
+    const struct rt_graph *g = p->graph;
+    uint32_t source = rt_find_dest_by_lid(g, slid), dest = rt_find_dest_by_lid(g, dlid);
+    if (source == RT_NONE || dest == RT_NONE)
+        return 0;
+    return rt_plan_sl_from(p, g->dests[source].sw, dest, dlid - g->dests[dest].lid);
+}
+
+unsigned rt_plan_sl_from(const struct rt_plan *p, uint32_t source_switch, uint32_t dest,
+                         unsigned path)
+{
+    return p->ops->sl ? p->ops->sl(p, source_switch, dest, path) : 0;
+}
+
+unsigned rt_plan_vl(const struct rt_plan *p, uint32_t sw, unsigned in_port, unsigned out_port,
+                    unsigned sl)
+{
+    return p->ops->vl ? p->ops->vl(p, sw, in_port, out_port, sl) : sl;
 }
 
 const uint32_t *rt_plan_numbers(const struct rt_plan *p)
@@ -79,34 +98,7 @@ const uint32_t *rt_plan_numbers(const struct rt_plan *p)
     return p->numbers;
 }
 
-static bool is_wanted(const struct rt_dest *d)
-{
-    return d->present && d->lid;
-}
-
-static bool is_source(const struct rt_graph *g, uint32_t sw)
-{
-    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++)
-        if (is_wanted(&g->dests[g->switches[sw].first_dest + i]))
-            return true;
-    return false;
-}
-
 size_t rt_plan_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity)
 {
-    const struct rt_updown *u = &p->updown;
-    size_t stored = 0;
-    for (uint32_t s = 0; s < u->graph->switch_count && stored < MIN(capacity, u->unreachable);
-         s++) {
-        for (uint32_t d = 0; is_source(u->graph, s) && d < u->graph->dest_count; d++) {
-            const struct rt_dest *dest = &u->graph->dests[d];
-            if (stored == capacity)
-                break;
-            if (dest->sw == s || !is_wanted(dest) || rt_updown_rule(u, s, dest->sw) != RT_RULE_NONE)
-                continue;
-            pairs[stored][0] = s;
-            pairs[stored++][1] = d;
-        }
-    }
-    return u->unreachable;
+    return p->ops->unreachable ? p->ops->unreachable(p, pairs, capacity) : 0;
 }

@@ -55,8 +55,16 @@ void rt_plan_row(const struct rt_plan *p, uint32_t sw, uint8_t *row, size_t size
 /* One entry without filling the row: the output port of switch sw for dlid, or RT_NO_PATH; 0 when
  * the switch itself owns the LID. */
 unsigned rt_plan_next_hop(const struct rt_plan *p, uint32_t sw, uint16_t dlid);
-/* Service level of a path. Both engines of one VL answer 0. */
+/* Service level of the path from one LID to another; 0 for LIDs that nobody owns. */
 unsigned rt_plan_sl(const struct rt_plan *p, uint16_t slid, uint16_t dlid);
+/* The same from any end port of a switch to a destination; path is the offset of the LID from its
+ * base LID. */
+unsigned rt_plan_sl_from(const struct rt_plan *p, uint32_t source_switch, uint32_t dest,
+                         unsigned path);
+/* The VL of packets of this SL that come in by in_port (0 = from the switch's own port 0) and leave
+ * by out_port: what the SL2VL tables must say. */
+unsigned rt_plan_vl(const struct rt_plan *p, uint32_t sw, unsigned in_port, unsigned out_port,
+                    unsigned sl);
 
 /* The numbers of all destinations (dest_count entries, RT_NONE for those that need none), those
  * known in the graph unchanged. Engines without numbers return NULL. */

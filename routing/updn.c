@@ -15,7 +15,7 @@
 #include "routing/engine.h"
 
 struct updn {
-    struct rt_plan base;
+    struct rt_updown_plan base;
     uint8_t **rows; /* filled on the first next_hop of a switch; atomic pointers */
     uint32_t *divider;
     uint32_t *hosts, *others; /* destinations with a LID, by (switch GUID, port) */
@@ -97,10 +97,10 @@ static void fill_dest(struct counters *c, const struct rt_row_groups *r, uint32_
 static void updn_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
 {
     const struct updn *p = (const struct updn *)plan;
-    struct counters c = {.g = plan->updown.graph, .s = s};
+    struct counters c = {.g = plan->graph, .s = s};
     struct rt_row_groups r;
-    rt_row_groups_init(&r, &plan->updown);
-    rt_row_groups_fill(&r, &plan->updown, s);
+    rt_row_groups_init(&r, &p->base.updown);
+    rt_row_groups_fill(&r, &p->base.updown, s);
     find_upper_ports(&c, &r);
     uint32_t divider = p->divider[s];
     for (uint32_t first = 0; first < MIN(divider, p->host_count); first++)
@@ -114,7 +114,7 @@ static void updn_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
 
 static void list_dests(struct updn *p)
 {
-    const struct rt_graph *g = p->base.updown.graph;
+    const struct rt_graph *g = p->base.plan.graph;
     p->hosts = g_new(uint32_t, g->dest_count + 1);
     p->others = g_new(uint32_t, g->dest_count + 1);
     for (uint32_t d = 0; d < g->dest_count; d++) {
@@ -130,7 +130,7 @@ static void list_dests(struct updn *p)
 static unsigned updn_next_hop(const struct rt_plan *p, uint32_t s, uint32_t dest, unsigned path)
 {
     const struct updn *plan = (const struct updn *)p;
-    const struct rt_graph *g = p->updown.graph;
+    const struct rt_graph *g = p->graph;
     uint8_t *row = g_atomic_pointer_get(&plan->rows[s]);
     if (!row) {
         row = g_malloc(g->max_lid + 1u);
@@ -147,34 +147,38 @@ static unsigned updn_next_hop(const struct rt_plan *p, uint32_t s, uint32_t dest
 static void updn_destroy(struct rt_plan *p)
 {
     struct updn *plan = (struct updn *)p;
-    for (uint32_t s = 0; s < p->updown.graph->switch_count; s++)
+    for (uint32_t s = 0; s < p->graph->switch_count; s++)
         g_free(plan->rows[s]);
     g_free(plan->rows);
     g_free(plan->divider);
     g_free(plan->hosts);
     g_free(plan->others);
-    rt_updown_clear(&p->updown);
+    rt_updown_clear(&plan->base.updown);
     g_free(plan);
 }
 
-static const struct rt_plan_ops updn_ops = {updn_destroy, updn_row, updn_next_hop};
+static const struct rt_plan_ops updn_ops = {.destroy = updn_destroy,
+                                            .row = updn_row,
+                                            .next_hop = updn_next_hop,
+                                            .unreachable = rt_updown_unreachable};
 
 static int updn_prepare(struct rt_graph *graph, const struct rt_options *options,
                         struct rt_plan **plan, char *error, size_t error_size)
 {
     struct updn *p = g_new0(struct updn, 1);
-    p->base.ops = &updn_ops;
-    p->base.properties = (struct rt_properties){
+    p->base.plan.ops = &updn_ops;
+    p->base.plan.properties = (struct rt_properties){
         .vls = 1, .rows_independent = true, .columns_independent = false, .mix_safe = false};
     int rc = rt_updown_make(graph, options, true, &p->base.updown, error, error_size);
     if (rc) {
         g_free(p);
         return rc;
     }
+    p->base.plan.graph = rt_graph_ref(graph);
     p->divider = rt_dividers_make(&p->base.updown);
     list_dests(p);
     p->rows = g_new0(uint8_t *, graph->switch_count + 1);
-    *plan = &p->base;
+    *plan = &p->base.plan;
     return 0;
 }
 
