@@ -79,7 +79,7 @@ static void report_check(const struct rt_graph *g, const struct rt_tables *t)
 {
     struct rt_check_result r;
     double start = now_ms();
-    bool good = rt_check(g, t, &r, stdout, 3);
+    bool good = rt_check(g, t, NULL, &r, stdout, 3);
     printf(" check %.0f ms %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
            " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT " dead %" G_GUINT64_FORMAT
            " credit %" G_GUINT64_FORMAT " hops<=%u",

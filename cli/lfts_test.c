@@ -40,7 +40,7 @@ static bool check(const struct lfts *l, struct fabric *f, struct rt_check_result
     assert_int_equal(tables_graph(f, l, &g, without_lid, NULL), 0);
     const uint8_t **rows = tables_rows(g, l, missing);
     struct rt_tables t = {.rows = rows, .row_size = LFTS_ROW_BYTES};
-    bool ok = rt_check(g, &t, r, NULL, 0);
+    bool ok = rt_check(g, &t, NULL, r, NULL, 0);
     g_free(rows);
     rt_graph_unref(g);
     return ok;

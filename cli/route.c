@@ -215,7 +215,7 @@ static int check_tables(const char *path, struct check_input *in, struct check_r
     struct rt_tables tables = {.rows = rows, .row_size = LFTS_ROW_BYTES};
     r->subject = g_strdup_printf("tables of %s", path);
     r->without_lid = in->without_lid;
-    r->ok = rt_check(in->graph, &tables, &r->result, findings, FINDINGS_OF_A_KIND) &&
+    r->ok = rt_check(in->graph, &tables, NULL, &r->result, findings, FINDINGS_OF_A_KIND) &&
             r->without_table == 0 && r->without_lid == 0;
     return CLI_OK;
 }

@@ -16,6 +16,8 @@
 
 enum fate { FATE_UNKNOWN, FATE_ON_WALK, FATE_REACHED, FATE_LOST, FATE_LOOP };
 
+#define SLS 16u
+
 struct port_use {
     uint32_t channel; /* link that leaves here, RT_NONE = none */
     bool live;
@@ -24,6 +26,7 @@ struct port_use {
 struct checker {
     const struct rt_graph *g;
     const struct rt_tables *t;
+    const struct rt_lanes *lanes; /* NULL = one */
     struct rt_check_result *r;
     FILE *report;
     unsigned limit;
@@ -37,6 +40,9 @@ struct checker {
     uint16_t *hops;
     bool *turns; /* the way from here has a turn from down to up */
     bool *used;  /* on the way from a source */
+    /* Instead of used, where there are lanes: the VLs of the channel taken here that packets of
+     * each SL were seen in. */
+    uint16_t (*seen)[SLS];
     uint32_t *stack;
 };
 
@@ -103,6 +109,8 @@ static void start_walk(struct checker *c, const struct rt_dest *d, uint16_t lid)
         c->channel[s] = RT_NONE;
         c->hops[s] = 0;
         c->turns[s] = c->used[s] = false;
+        if (c->lanes)
+            memset(c->seen[s], 0, sizeof c->seen[s]);
         c->fate[s] = FATE_LOST;
         if (s == d->sw) {
             if (port == d->port)
@@ -155,7 +163,51 @@ static void collect_dependencies(struct checker *c, uint32_t s)
             return;
         const struct rt_link *link = &c->g->links[c->channel[s]];
         if (c->channel[link->peer] != RT_NONE)
-            rt_dependencies_add(&c->deps, c->channel[s], c->g->links[c->channel[link->peer]].port);
+            rt_dependencies_add(&c->deps, c->channel[s], c->g->links[c->channel[link->peer]].port,
+                                0);
+        s = link->peer;
+    }
+}
+
+static void bad_lane(struct checker *c, uint32_t s, uint32_t dest, unsigned sl, unsigned vl)
+{
+    if (says(c, ++c->r->bad_lanes))
+        fprintf(c->report,
+                "bad lane: switch 0x%016" PRIx64 " to port 0x%016" PRIx64
+                " uses SL %u and VL %u, of %u VLs\n",
+                c->g->switches[s].guid, c->g->dests[dest].port_guid, sl, vl, c->lanes->vls);
+}
+
+static unsigned lane_of(const struct checker *c, uint32_t s, unsigned in_port, unsigned sl)
+{
+    const struct rt_lanes *lanes = c->lanes;
+    return lanes->vl ? lanes->vl(lanes->user, s, in_port, c->g->links[c->channel[s]].port, sl) : sl;
+}
+
+/* Packets of two SLs, or of one SL in two VLs, may share a switch and part after it, so the walk
+ * ends only where this SL was in this VL before. */
+static void collect_lanes(struct checker *c, uint32_t s, uint32_t dest, unsigned path)
+{
+    unsigned sl = c->lanes->sl(c->lanes->user, s, dest, path), in_port = 0;
+    uint32_t held = RT_NONE;
+    if (sl >= SLS) {
+        bad_lane(c, s, dest, sl, sl);
+        return;
+    }
+    while (c->channel[s] != RT_NONE) {
+        const struct rt_link *link = &c->g->links[c->channel[s]];
+        unsigned vl = lane_of(c, s, in_port, sl);
+        if (vl >= c->lanes->vls) {
+            bad_lane(c, s, dest, sl, vl);
+            return;
+        }
+        if (held != RT_NONE)
+            rt_dependencies_add(&c->deps, held, link->port, vl);
+        if (c->seen[s][sl] & 1u << vl)
+            return;
+        c->seen[s][sl] |= 1u << vl;
+        held = c->channel[s] * c->lanes->vls + vl;
+        in_port = link->peer_port;
         s = link->peer;
     }
 }
@@ -193,7 +245,10 @@ static void check_lid(struct checker *c, const struct rt_dest *d, uint16_t lid)
         if (!c->source[s])
             continue;
         walk_from(c, s);
-        collect_dependencies(c, s);
+        if (c->lanes)
+            collect_lanes(c, s, d - c->g->dests, lid - d->lid);
+        else
+            collect_dependencies(c, s);
         judge(c, s, d, lid);
     }
 }
@@ -219,12 +274,13 @@ static void find_order(struct checker *c)
     rt_orders_clear(&orders);
 }
 
-bool rt_check(const struct rt_graph *g, const struct rt_tables *t, struct rt_check_result *result,
-              FILE *report, unsigned report_limit)
+bool rt_check(const struct rt_graph *g, const struct rt_tables *t, const struct rt_lanes *lanes,
+              struct rt_check_result *result, FILE *report, unsigned report_limit)
 {
     size_t n = g->switch_count + 1;
     memset(result, 0, sizeof *result);
-    struct checker c = {.g = g, .t = t, .r = result, .report = report, .limit = report_limit};
+    struct checker c = {
+        .g = g, .t = t, .lanes = lanes, .r = result, .report = report, .limit = report_limit};
     c.ports = g_malloc_n(n, sizeof *c.ports);
     c.source = g_new0(bool, n);
     c.channel = g_new(uint32_t, n);
@@ -233,19 +289,40 @@ bool rt_check(const struct rt_graph *g, const struct rt_tables *t, struct rt_che
     c.turns = g_new(bool, n);
     c.used = g_new(bool, n);
     c.stack = g_new(uint32_t, n);
-    rt_dependencies_init(&c.deps, g);
+    if (lanes)
+        c.seen = g_malloc_n(n, sizeof *c.seen);
+    rt_dependencies_init(&c.deps, g, lanes ? lanes->vls : 1, lanes && lanes->vl);
     find_order(&c);
     find_ports(&c);
     check_ports(&c);
     check_lids(&c);
     result->credit_loop_channels = rt_dependencies_cycles(&c.deps, report, report_limit);
     rt_dependencies_clear(&c.deps);
-    void *all[] = {c.ports, c.source, c.channel, c.fate,  c.hops,
-                   c.turns, c.used,   c.stack,   c.piece, c.rank};
+    void *all[] = {c.ports, c.source, c.channel, c.fate, c.hops, c.turns,
+                   c.used,  c.stack,  c.piece,   c.rank, c.seen};
     for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
         g_free(all[i]);
     return result->unreachable == 0 && result->loops == 0 && result->dead_ports == 0 &&
-           result->credit_loop_channels == 0;
+           result->bad_lanes == 0 && result->credit_loop_channels == 0;
+}
+
+static unsigned plan_sl(const void *plan, uint32_t source_switch, uint32_t dest, unsigned path)
+{
+    return rt_plan_sl_from(plan, source_switch, dest, path);
+}
+
+static unsigned plan_vl(const void *plan, uint32_t sw, unsigned in_port, unsigned out_port,
+                        unsigned sl)
+{
+    return rt_plan_vl(plan, sw, in_port, out_port, sl);
+}
+
+void rt_plan_lanes(const struct rt_plan *p, struct rt_lanes *lanes)
+{
+    unsigned vls = rt_plan_properties(p).vls;
+    *lanes = (struct rt_lanes){.vls = MAX(vls, 1), .user = p, .sl = plan_sl};
+    if (rt_plan_changes_lanes(p))
+        lanes->vl = plan_vl;
 }
 
 bool rt_check_plan(const struct rt_plan *p, struct rt_check_result *result, FILE *report,
@@ -260,5 +337,7 @@ bool rt_check_plan(const struct rt_plan *p, struct rt_check_result *result, FILE
         rows[s] = bytes + s * size;
     }
     struct rt_tables tables = {.rows = rows, .row_size = size};
-    return rt_check(g, &tables, result, report, report_limit);
+    struct rt_lanes lanes;
+    rt_plan_lanes(p, &lanes);
+    return rt_check(g, &tables, lanes.vls > 1 ? &lanes : NULL, result, report, report_limit);
 }

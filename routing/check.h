@@ -20,6 +20,16 @@ struct rt_tables { /* rows[sw] has row_size entries; NULL = the switch has no ta
     size_t row_size;
 };
 
+/* Which lane a packet takes. NULL instead of lanes: all of them take one. */
+struct rt_lanes {
+    unsigned vls; /* data VLs, 1..15 */
+    const void *user;
+    /* SL (0..15) of packets from any end port of a switch to a destination, see rt_plan_sl_from. */
+    unsigned (*sl)(const void *user, uint32_t source_switch, uint32_t dest, unsigned path);
+    /* As rt_plan_vl. NULL: the SL. */
+    unsigned (*vl)(const void *user, uint32_t sw, unsigned in_port, unsigned out_port, unsigned sl);
+};
+
 struct rt_check_result {
     uint64_t pairs;        /* (source switch with a present end port or itself, destination) */
     uint64_t unreachable;  /* joined by the graph, but no path in the tables */
@@ -27,16 +37,21 @@ struct rt_check_result {
     uint64_t loops;        /* pairs whose walk returns to a switch */
     uint64_t dead_ports;   /* entries at ports that have no live link to anybody */
     uint64_t credit_loop_channels; /* channels that lie on a cycle */
+    uint64_t bad_lanes;            /* paths with an SL above 15 or a VL that is not there */
     uint64_t down_up_turns; /* informative: pairs with a turn from down to up by given ranks */
     unsigned max_hops;
 };
 
 /* Checks. Details of the first `report_limit` findings of each kind are written to report, one
- * line each with GUIDs and LIDs (the witness cycle for a credit loop); report may be NULL.
- * True when nothing is wrong (unreachable, loops, dead_ports and credit_loop_channels all 0). */
-bool rt_check(const struct rt_graph *g, const struct rt_tables *t, struct rt_check_result *result,
-              FILE *report, unsigned report_limit);
-/* The same for a plan: fills the rows itself. */
+ * line each with GUIDs and LIDs (the witness cycle for a credit loop); report may be NULL. Channels
+ * are counted once for each VL. True when nothing is wrong (unreachable, loops, dead_ports,
+ * bad_lanes and credit_loop_channels all 0). */
+bool rt_check(const struct rt_graph *g, const struct rt_tables *t, const struct rt_lanes *lanes,
+              struct rt_check_result *result, FILE *report, unsigned report_limit);
+/* The lanes of a plan, which must live as long as they are used. */
+void rt_plan_lanes(const struct rt_plan *p, struct rt_lanes *lanes);
+/* The same for a plan: fills the rows itself, and takes SLs and VLs from it where it has several.
+ */
 bool rt_check_plan(const struct rt_plan *p, struct rt_check_result *result, FILE *report,
                    unsigned report_limit);
 

@@ -8,20 +8,22 @@
 
 struct search {
     const struct rt_dependencies *d;
-    uint32_t *channel_at;    /* channel by (switch, port): 256 a switch */
+    uint32_t *link_at;       /* link by (switch, port): 256 a switch */
     uint32_t *visited, *low; /* order of the visit from 1, 0 = not yet */
     uint32_t *component;     /* RT_NONE = not known yet */
     uint32_t *stack, stack_size;
     struct frame {
-        uint32_t channel, next_port;
+        uint32_t channel, next_place;
     } * frames;
     uint32_t frame_count, time, components;
 };
 
-void rt_dependencies_init(struct rt_dependencies *d, const struct rt_graph *g)
+void rt_dependencies_init(struct rt_dependencies *d, const struct rt_graph *g, unsigned lanes,
+                          bool lanes_change)
 {
-    d->g = g;
-    d->waits = g_malloc0_n(g->link_count + 1, sizeof *d->waits);
+    size_t sets = (size_t)g->link_count * lanes * (lanes_change ? lanes : 1);
+    *d = (struct rt_dependencies){.g = g, .lanes = lanes, .lanes_change = lanes_change};
+    d->waits = g_malloc0_n(sets + 1, sizeof *d->waits);
 }
 
 void rt_dependencies_clear(struct rt_dependencies *d)
@@ -29,18 +31,28 @@ void rt_dependencies_clear(struct rt_dependencies *d)
     g_free(d->waits);
 }
 
-/* The next channel, from port *port on, that this one waits for; RT_NONE = no more. */
-static uint32_t next_wait(const struct search *s, uint32_t channel, uint32_t *port)
+static uint32_t channel_count(const struct rt_dependencies *d)
 {
-    const uint64_t *waits = s->d->waits[channel];
-    while (*port < 256) {
-        uint64_t word = waits[*port / 64] >> (*port % 64);
+    return d->g->link_count * d->lanes;
+}
+
+/* The next channel, from *place on (lane * 256 + port), that this one waits for; RT_NONE = no
+ * more. */
+static uint32_t next_wait(const struct search *s, uint32_t channel, uint32_t *place)
+{
+    const struct rt_dependencies *d = s->d;
+    unsigned lane = channel % d->lanes, sets = d->lanes_change ? d->lanes : 1;
+    const uint32_t *at = s->link_at + d->g->links[channel / d->lanes].peer * 256u;
+    while (*place < sets * 256u) {
+        unsigned next_lane = d->lanes_change ? *place / 256 : lane, port = *place % 256;
+        uint64_t word = rt_dependencies_waits(d, channel, next_lane)[port / 64] >> (port % 64);
         if (word == 0) {
-            *port = (*port / 64 + 1) * 64;
+            *place = (*place / 64 + 1) * 64;
             continue;
         }
-        *port += __builtin_ctzll(word);
-        return s->channel_at[s->d->g->links[channel].peer * 256u + (*port)++];
+        port += __builtin_ctzll(word);
+        *place = (*place & ~255u) + port + 1;
+        return at[port] * d->lanes + next_lane;
     }
     return RT_NONE;
 }
@@ -71,13 +83,13 @@ static void leave(struct search *s, uint32_t channel)
 
 static void find_components(struct search *s)
 {
-    for (uint32_t root = 0; root < s->d->g->link_count; root++) {
+    for (uint32_t root = 0; root < channel_count(s->d); root++) {
         if (s->visited[root])
             continue;
         enter(s, root);
         while (s->frame_count > 0) {
             struct frame *f = &s->frames[s->frame_count - 1];
-            uint32_t channel = f->channel, next = next_wait(s, channel, &f->next_port);
+            uint32_t channel = f->channel, next = next_wait(s, channel, &f->next_place);
             if (next == RT_NONE)
                 leave(s, channel);
             else if (!s->visited[next])
@@ -88,9 +100,10 @@ static void find_components(struct search *s)
     }
 }
 
-static void print_channel(const struct rt_graph *g, uint32_t channel, FILE *out)
+static void print_channel(const struct rt_dependencies *d, uint32_t channel, FILE *out)
 {
-    const struct rt_link *l = &g->links[channel];
+    const struct rt_graph *g = d->g;
+    const struct rt_link *l = &g->links[channel / d->lanes];
     uint32_t from = RT_NONE; /* the owner is told by the link that leads back */
     const struct rt_switch *peer = &g->switches[l->peer];
     for (uint32_t i = 0; i < peer->group_count; i++) {
@@ -100,20 +113,22 @@ static void print_channel(const struct rt_graph *g, uint32_t channel, FILE *out)
                 from = group->peer;
     }
     fprintf(out, " 0x%016" PRIx64 "[%u]", from == RT_NONE ? 0 : g->switches[from].guid, l->port);
+    if (d->lanes > 1)
+        fprintf(out, " VL %u", channel % d->lanes);
 }
 
 /* A shortest cycle through `start`, breadth first inside its component. */
 static void print_cycle(const struct search *s, uint32_t start, FILE *out)
 {
-    uint32_t n = s->d->g->link_count, head = 0, tail = 0, last = RT_NONE;
+    uint32_t n = channel_count(s->d), head = 0, tail = 0, last = RT_NONE;
     g_autofree uint32_t *before = g_new(uint32_t, n);
     g_autofree uint32_t *queue = g_new(uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
         before[i] = RT_NONE;
     queue[tail++] = start;
     while (head < tail && last == RT_NONE) {
-        uint32_t at = queue[head++], port = 0, next;
-        while (last == RT_NONE && (next = next_wait(s, at, &port)) != RT_NONE) {
+        uint32_t at = queue[head++], place = 0, next;
+        while (last == RT_NONE && (next = next_wait(s, at, &place)) != RT_NONE) {
             if (next == start) {
                 last = at;
             } else if (s->component[next] == s->component[start] && before[next] == RT_NONE) {
@@ -127,14 +142,14 @@ static void print_cycle(const struct search *s, uint32_t start, FILE *out)
         queue[length++] = at;
     fprintf(out, "credit loop:");
     while (length > 0)
-        print_channel(s->d->g, queue[--length], out);
+        print_channel(s->d, queue[--length], out);
     fprintf(out, " and again\n");
 }
 
 static bool waits_for_itself(const struct search *s, uint32_t channel)
 {
-    uint32_t port = 0, next;
-    while ((next = next_wait(s, channel, &port)) != RT_NONE)
+    uint32_t place = 0, next;
+    while ((next = next_wait(s, channel, &place)) != RT_NONE)
         if (next == channel)
             return true;
     return false;
@@ -142,7 +157,7 @@ static bool waits_for_itself(const struct search *s, uint32_t channel)
 
 static uint64_t count_channels(const struct search *s, FILE *report, unsigned limit)
 {
-    uint32_t n = s->d->g->link_count;
+    uint32_t n = channel_count(s->d);
     g_autofree uint32_t *size = g_new0(uint32_t, s->components + 1);
     uint64_t count = 0;
     unsigned said = 0;
@@ -162,9 +177,9 @@ static uint64_t count_channels(const struct search *s, FILE *report, unsigned li
 
 uint64_t rt_dependencies_cycles(const struct rt_dependencies *d, FILE *report, unsigned limit)
 {
-    uint32_t n = d->g->link_count + 1;
+    uint32_t n = channel_count(d) + 1;
     struct search s = {.d = d};
-    s.channel_at = g_new(uint32_t, d->g->switch_count * 256u + 1);
+    s.link_at = g_new(uint32_t, d->g->switch_count * 256u + 1);
     s.visited = g_new0(uint32_t, n);
     s.low = g_new0(uint32_t, n);
     s.component = g_new(uint32_t, n);
@@ -176,11 +191,11 @@ uint64_t rt_dependencies_cycles(const struct rt_dependencies *d, FILE *report, u
         for (uint32_t i = 0; i < d->g->switches[sw].group_count; i++) {
             const struct rt_group *group = &d->g->groups[d->g->switches[sw].first_group + i];
             for (uint32_t l = group->first_link; l < group->first_link + group->link_count; l++)
-                s.channel_at[sw * 256u + d->g->links[l].port] = l;
+                s.link_at[sw * 256u + d->g->links[l].port] = l;
         }
     find_components(&s);
     uint64_t count = count_channels(&s, report, limit);
-    void *all[] = {s.channel_at, s.visited, s.low, s.component, s.stack, s.frames};
+    void *all[] = {s.link_at, s.visited, s.low, s.component, s.stack, s.frames};
     for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
         g_free(all[i]);
     return count;

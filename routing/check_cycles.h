@@ -7,18 +7,33 @@
 
 #include "routing/graph.h"
 
+/* A node of the graph is a channel: one lane of one direction of a link, number link * lanes +
+ * lane. What it waits for are ports of the switch that the link leads to, each with a lane: 256
+ * bits for each lane, or for its own lane only where lanes never change on the way. */
 struct rt_dependencies {
     const struct rt_graph *g;
-    uint64_t (*waits)[4]; /* of each channel: ports of the switch that it leads to */
+    unsigned lanes;
+    bool lanes_change;
+    uint64_t (*waits)[4];
 };
 
-void rt_dependencies_init(struct rt_dependencies *d, const struct rt_graph *g);
+void rt_dependencies_init(struct rt_dependencies *d, const struct rt_graph *g, unsigned lanes,
+                          bool lanes_change);
 void rt_dependencies_clear(struct rt_dependencies *d);
 
-/* A packet that holds the channel (a link number) waits for this port of the link's peer. */
-static inline void rt_dependencies_add(struct rt_dependencies *d, uint32_t channel, uint8_t port)
+/* The waits of a channel for ports at this lane. */
+static inline uint64_t *rt_dependencies_waits(const struct rt_dependencies *d, uint32_t channel,
+                                              unsigned lane)
 {
-    d->waits[channel][port / 64] |= UINT64_C(1) << (port % 64);
+    return d->lanes_change ? d->waits[(size_t)channel * d->lanes + lane] : d->waits[channel];
+}
+
+/* A packet that holds the channel waits for this port of the link's peer, at this lane (its own
+ * where lanes do not change). */
+static inline void rt_dependencies_add(struct rt_dependencies *d, uint32_t channel, uint8_t port,
+                                       unsigned lane)
+{
+    rt_dependencies_waits(d, channel, lane)[port / 64] |= UINT64_C(1) << (port % 64);
 }
 
 /* How many channels lie on a cycle. One witness cycle of each of the first `limit` knots of cycles

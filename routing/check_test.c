@@ -138,7 +138,7 @@ static struct rt_check_result check_tables(const struct rt_graph *g, const uint8
         rows[s] = tables + s * (g->max_lid + 1u);
     struct rt_tables t = {.rows = rows, .row_size = g->max_lid + 1u};
     struct rt_check_result r;
-    bool good = rt_check(g, &t, &r, report, 5);
+    bool good = rt_check(g, &t, NULL, &r, report, 5);
     assert_int_equal(good, !r.unreachable && !r.loops && !r.dead_ports && !r.credit_loop_channels);
     return r;
 }
@@ -325,10 +325,10 @@ static void test_missing_and_short_rows(void **state)
     const uint8_t *rows[4] = {f.tables, NULL, f.tables + 2 * f.size, f.tables + 3 * f.size};
     struct rt_tables t = {.rows = rows, .row_size = f.size};
     struct rt_check_result r;
-    assert_false(rt_check(f.g, &t, &r, NULL, 0));
+    assert_false(rt_check(f.g, &t, NULL, &r, NULL, 0));
     assert_true(r.unreachable >= 8);
     t.row_size = 3;
-    assert_false(rt_check(f.g, &t, &r, NULL, 0));
+    assert_false(rt_check(f.g, &t, NULL, &r, NULL, 0));
     assert_int_equal(r.pairs, 32);
     pull(&f);
 }

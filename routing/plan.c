@@ -93,6 +93,11 @@ unsigned rt_plan_vl(const struct rt_plan *p, uint32_t sw, unsigned in_port, unsi
     return p->ops->vl ? p->ops->vl(p, sw, in_port, out_port, sl) : sl;
 }
 
+bool rt_plan_changes_lanes(const struct rt_plan *p)
+{
+    return p->ops->vl != NULL;
+}
+
 const uint32_t *rt_plan_numbers(const struct rt_plan *p)
 {
     return p->numbers;

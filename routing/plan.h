@@ -65,6 +65,8 @@ unsigned rt_plan_sl_from(const struct rt_plan *p, uint32_t source_switch, uint32
  * by out_port: what the SL2VL tables must say. */
 unsigned rt_plan_vl(const struct rt_plan *p, uint32_t sw, unsigned in_port, unsigned out_port,
                     unsigned sl);
+/* Whether the VL may differ from the SL. */
+bool rt_plan_changes_lanes(const struct rt_plan *p);
 
 /* The numbers of all destinations (dest_count entries, RT_NONE for those that need none), those
  * known in the graph unchanged. Engines without numbers return NULL. */

@@ -292,7 +292,7 @@ static bool tables_good(struct sim_fabric *s, const struct rt_graph *g, FILE *re
             rows[rt_find_switch(g, s->f->nodes[i].guid)] = s->nodes[i].lft;
     struct rt_tables t = {.rows = rows, .row_size = SIM_LIDS};
     struct rt_check_result result;
-    return rt_check(g, &t, &result, report, 3);
+    return rt_check(g, &t, NULL, &result, report, 3);
 }
 
 bool sim_fabric_whole(struct sim_fabric *s, FILE *report)
