@@ -18,8 +18,8 @@
 #define SIM_LFT_BLOCK 64u
 #define SIM_LFT_BLOCKS 768u /* unicast LIDs up to 0xBFFF */
 #define SIM_MFT_BLOCK 32u
-#define SIM_MFT_BLOCKS 512u    /* multicast LIDs 0xC000 to 0xFFFE, 32 a block */
-#define SIM_MFT_POSITIONS 16u  /* of 16 ports each */
+#define SIM_MFT_BLOCKS 32u    /* MulticastFDBCap: MLIDs 0xC000 to 0xC3FF, 32 a block */
+#define SIM_MFT_POSITIONS 16u /* of 16 ports each */
 #define SIM_PKEY_BLOCK 32u
 #define SIM_NO_PORT 255u
 
@@ -62,6 +62,7 @@ struct sim_disturbance {
 
 struct sim_host;       /* hosts/ */
 struct sim_port_traps; /* agents/trap.c */
+struct sim_timer;      /* core/timers.h */
 
 struct sim_port {
     uint8_t info[64];         /* PortInfo, with the M_Key in force */
@@ -73,6 +74,8 @@ struct sim_port {
     bool mute;                /* its agent answers nothing and sends nothing; the link stays */
     bool training;            /* a timer will bring the link up */
     bool has_sm;              /* a client holds IsSM */
+    bool fdr10_supported;     /* the speed that only Mellanox's ExtendedPortInfo shows */
+    bool fdr10_enabled;
     uint64_t *counters;       /* SIM_CNT_COUNT, NULL = all zero */
     uint16_t *pkeys;          /* host order; the node's or switch's capacity; NULL = {0xFFFF} */
     uint64_t *guids;          /* GUIDCap entries, host order; NULL = {guid} */
@@ -82,11 +85,13 @@ struct sim_port {
     struct sim_host *host;    /* NULL = no modelled host */
     struct sim_port_traps *traps; /* NULL = nothing to repeat */
     int64_t lease_ends;       /* M_Key lease, SIM_NEVER = not running */
+    struct sim_timer *lease_timer; /* NULL = not running */
 };
 
 struct sim_switch {
     uint8_t info[64];                    /* SwitchInfo */
-    uint8_t *lft[SIM_LFT_BLOCKS];        /* 64 ports a block; NULL = all 255 */
+    uint8_t *lft[SIM_LFT_BLOCKS];        /* 64 ports a block; NULL = all 255. Written by way of
+                                          * sim_lft_block() only */
     uint16_t **mft[SIM_MFT_POSITIONS];   /* position -> blocks -> 32 masks, host order; lazily */
 };
 
@@ -141,6 +146,7 @@ struct sim {
     GRand *random;
     uint32_t node_count;
     struct sim_node *nodes;
+    struct sim_port *all_ports;     /* the ports of all nodes, one behind the other */
     GHashTable *by_guid;        /* node GUID (int64 key) -> number + 1, of the fabric's file */
     GHashTable *by_description; /* first of equal ones */
     uint64_t drops[SIM_DROP_COUNT];
@@ -187,6 +193,20 @@ static inline struct sim_port *sim_end_port(struct sim *s, uint32_t node, unsign
 }
 
 /* -- core/model.c -- */
+/* Nodes of the fabric, switched off; and their memory. */
+void sim_model_build(struct sim *s, const struct fabric *f);
+void sim_model_free(struct sim *s);
+/* -- core/model_tables.c: tables, allocated when first asked for, with the values of a power-up -- */
+uint8_t *sim_lft_block(struct sim *s, uint32_t node, unsigned block);
+uint16_t *sim_mft_block(struct sim *s, uint32_t node, unsigned position, unsigned block);
+uint16_t *sim_pkeys(struct sim *s, uint32_t node, unsigned port);
+uint8_t *sim_sl2vl(struct sim *s, uint32_t node, unsigned port, unsigned in); /* 8 bytes */
+uint8_t *sim_vlarb(struct sim *s, uint32_t node, unsigned port, unsigned block); /* 0..3: 64 bytes */
+uint64_t *sim_guids(struct sim *s, uint32_t node, unsigned port);
+/* What a Get shows where nothing was written. */
+extern const uint8_t sim_sl2vl_default[8];
+extern const uint8_t sim_vlarb_default[4][64];
+void sim_tables_free(struct sim *s, uint32_t node);
 /* Puts a node into the state of a power-up: keys, LIDs, tables, states gone (DOWN/Polling). Does not
  * touch links, timers or counters; guids and cables stay. */
 void sim_node_reset(struct sim *s, uint32_t node);
