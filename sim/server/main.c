@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* heddle-sim: a simulated InfiniBand fabric for the clients of ibsim's protocol. */
+#include "sim/server/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "fabric/read.h"
+#include "sim/judge/judge.h"
+#include "sim/script/script.h"
+
+#define LOOK_INTERVAL_NS (200 * 1000 * 1000ll)
+#define TIMER_SLACK_NS 1000ul
+
+static void on_note(void *user, const char *line)
+{
+    char quoted[1024];
+
+    log_emit(HL_NOTICE, "fabric", "text=%s", log_quote(quoted, sizeof quoted, line));
+}
+
+static bool on_deliver(void *user, uint32_t node, unsigned port, const struct sim_packet *p)
+{
+    return clients_deliver(&((struct server *)user)->clients, node, port, p);
+}
+
+static void on_lost(void *user, const struct sim_packet *p)
+{
+    clients_lost(&((struct server *)user)->clients, p);
+}
+
+/* -- start -- */
+
+static struct fabric *load(const char *spec)
+{
+    struct fabric_messages *messages = fabric_messages_create();
+    struct fabric *f = fabric_load(spec, messages);
+
+    for (size_t i = 0; i < fabric_messages_total(messages); i++)
+        fprintf(stderr, "heddle-sim: %s\n", fabric_messages_text(messages, i));
+    fabric_messages_destroy(messages);
+    if (f && f->node_count == 0) {
+        fprintf(stderr, "heddle-sim: %s: there is no node in it\n", spec);
+        fabric_destroy(f);
+        return NULL;
+    }
+    return f;
+}
+
+static bool run_command(struct server *s, const char *option, const char *line)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+
+    if (sim_script_line(s->sim, line, loop_now(), out))
+        return true;
+    g_strchomp(out->str);
+    fprintf(stderr, "heddle-sim: %s: %s\n", option,
+            g_str_has_prefix(out->str, "error: ") ? out->str + strlen("error: ") : out->str);
+    return false;
+}
+
+static bool run_service(struct server *s)
+{
+    const struct options *o = s->options;
+    g_autoptr(GString) line = g_string_new("service all ");
+
+    if (!o->service && o->vl15 < 0)
+        return true;
+    g_string_append(line, o->service ? o->service : "0us");
+    if (o->vl15 >= 0)
+        g_string_append_printf(line, " buffer=%lld", (long long)o->vl15);
+    return run_command(s, "--service or --vl15", line->str);
+}
+
+/* What the options ask of the fabric. Returns -1 to go on, else the exit status. */
+static int prepare(struct server *s)
+{
+    const struct options *o = s->options;
+    int failed = o->log ? sim_judge_log(s->sim, o->log) : 0;
+
+    if (failed) {
+        fprintf(stderr, "heddle-sim: --log %s: %s\n", o->log, strerror(failed));
+        return EXIT_FAILURE;
+    }
+    if (!run_service(s))
+        return OPTIONS_USAGE;
+    if (o->hosts) {
+        g_autofree char *line = g_strconcat("hosts start ", o->hosts, NULL);
+        if (!run_command(s, "--hosts", line))
+            return OPTIONS_USAGE;
+    }
+    if (o->script) {
+        g_autoptr(GString) out = g_string_new(NULL);
+        bool good = sim_script_start(s->sim, o->script, loop_now(), out);
+        fputs(out->str, good ? stdout : stderr);
+        if (!good)
+            return EXIT_FAILURE;
+    }
+    return -1;
+}
+
+static int open_signals(struct server *s)
+{
+    sigset_t set;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &set, NULL))
+        return errno;
+    s->signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return s->signals.fd < 0 ? errno : loop_add(&s->loop, &s->signals);
+}
+
+static void on_signal(struct watch *w, uint32_t events)
+{
+    ((struct server *)w->user)->stop = true;
+}
+
+static bool open_all(struct server *s)
+{
+    char error[512] = "";
+    int failed = loop_open(&s->loop);
+
+    s->signals = (struct watch){.fd = -1, .events = EPOLLIN, .ready = on_signal, .user = s};
+    if (!failed)
+        failed = open_signals(s);
+    if (failed) {
+        snprintf(error, sizeof error, "cannot start: %s", strerror(failed));
+    } else {
+        failed = ctl_open(s, error, sizeof error);
+        if (!failed)
+            failed = console_open(s, error, sizeof error);
+    }
+    if (failed)
+        fprintf(stderr, "heddle-sim: %s\n", error);
+    return !failed;
+}
+
+/* -- running -- */
+
+static void tell_ready(const struct server *s, struct fabric_counts counts)
+{
+    printf("heddle-sim: ready: %u hosts, %u switches, %u links; clients at @%s:ctl",
+           counts.cas + counts.routers, counts.switches, counts.links, s->options->name);
+    if (s->options->udp_port)
+        printf(" and udp port %u", s->options->udp_port);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void run(struct server *s)
+{
+    while (!s->stop) {
+        int64_t until = sim_next(s->sim);
+        if (s->clients.active->len)
+            until = MIN(until, s->next_look);
+        loop_turn(&s->loop, until);
+        if (sim_next(s->sim) != SIM_NEVER)
+            sim_run(s->sim, loop_now());
+        if (s->clients.active->len && loop_now() >= s->next_look) {
+            s->next_look = loop_now() + LOOK_INTERVAL_NS;
+            data_look(s);
+        }
+        data_flush(s);
+        console_tidy(s);
+    }
+}
+
+static int serve(struct server *s, struct fabric *f)
+{
+    const struct sim_hooks hooks = {
+        .user = s, .deliver = on_deliver, .lost = on_lost, .note = on_note};
+    const struct sim_config config = {.seed = s->options->seed, .train_ms = s->options->train_ms};
+    struct fabric_counts counts = fabric_count(f);
+    int status = EXIT_FAILURE;
+
+    clients_create(&s->clients, s->options->clients, s->options->queue);
+    s->input = g_new(struct wire_packet, DATA_BATCH);
+    s->sim = sim_create(f, &config, &hooks, loop_now());
+    fabric_destroy(f);
+    commands_start(s);
+    if (open_all(s)) {
+        status = prepare(s);
+        if (status < 0) {
+            tell_ready(s, counts);
+            run(s);
+            status = EXIT_SUCCESS;
+        }
+    }
+    sim_judge_flush(s->sim);
+    ctl_close(s);
+    console_close(s);
+    if (s->signals.fd >= 0)
+        close(s->signals.fd);
+    loop_close(&s->loop);
+    sim_destroy(s->sim);
+    clients_destroy(&s->clients);
+    g_free(s->input);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct server server = {.options = &options, .loop.epoll = -1};
+    int status = options_parse(argc, argv, &options);
+    struct fabric *f;
+
+    if (status >= 0)
+        return status;
+    log_open("heddle-sim", options.log_level);
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    f = load(options.fabric);
+    return f ? serve(&server, f) : EXIT_FAILURE;
+}
