@@ -62,6 +62,9 @@ uint16_t sim_sma_node_info(struct sim *s, uint32_t node, unsigned port, bool set
                        uint8_t data[64]);
 uint16_t sim_sma_port_info(struct sim *s, uint32_t node, unsigned port, bool set, uint32_t modifier,
                        uint8_t data[64], bool key_matches);
+/* The notice queue of the port; 0x000C where the capability mask lacks IsNoticeSupported. */
+uint16_t sim_sma_notice(struct sim *s, uint32_t node, unsigned port, bool set, uint32_t modifier,
+                        uint8_t data[64]);
 /* The PMA's part: class 4. The data start at byte 64 of the MAD. */
 enum sim_verdict sim_pma(struct sim *s, uint32_t node, unsigned port, struct sim_packet *p);
 
