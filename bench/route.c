@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* bench_route: times an engine on fabrics, checks what it made, and measures how even it is.
  *
- *   bench_route [--engine NAME] [--remove PERCENT[:SEED]] [--check] [--measure] FABRIC ...
+ *   bench_route [--engine NAME] [--vls N] [--remove PERCENT[:SEED]] [--check] [--measure] FABRIC
+ * ...
  *
  * FABRIC is a file or a generator (fabric/generate.h). One line a fabric and engine. */
 #include <getopt.h>
@@ -21,7 +22,7 @@
 struct settings {
     const char *engine; /* NULL = all */
     double remove_percent;
-    unsigned seed;
+    unsigned seed, vls;
     bool check, measure;
 };
 
@@ -75,23 +76,26 @@ static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
     return hosts;
 }
 
-static void report_check(const struct rt_graph *g, const struct rt_tables *t)
+static void report_check(const struct rt_plan *plan, const struct rt_tables *t)
 {
+    const struct rt_graph *g = rt_plan_graph(plan);
+    struct rt_lanes lanes;
+    rt_plan_lanes(plan, &lanes);
     struct rt_check_result r;
     double start = now_ms();
-    bool good = rt_check(g, t, NULL, &r, stdout, 3);
+    bool good = rt_check(g, t, lanes.vls > 1 ? &lanes : NULL, &r, stdout, 3);
     printf(" check %.0f ms %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
            " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT " dead %" G_GUINT64_FORMAT
-           " credit %" G_GUINT64_FORMAT " hops<=%u",
+           " credit %" G_GUINT64_FORMAT " hops<=%u VLs %u",
            now_ms() - start, good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected, r.loops,
-           r.dead_ports, r.credit_loop_channels, r.max_hops);
+           r.dead_ports, r.credit_loop_channels, r.max_hops, lanes.vls);
 }
 
 static void run(const char *spec, const struct fabric *f, struct rt_graph *g, const char *name,
                 const struct settings *s)
 {
     struct rt_plan *plan;
-    struct rt_options options = {.max_vls = 1};
+    struct rt_options options = {.max_vls = s->vls};
     char error[256];
     double start = now_ms();
     if (rt_engine_find(name)->prepare(g, &options, &plan, error, sizeof error)) {
@@ -115,7 +119,7 @@ static void run(const char *spec, const struct fabric *f, struct rt_graph *g, co
            filled - filling);
     struct rt_tables t = {.rows = rows, .row_size = size};
     if (s->check)
-        report_check(g, &t);
+        report_check(plan, &t);
     if (s->measure) {
         struct rt_metrics m;
         GArray *hosts = list_hosts(f, g);
@@ -155,23 +159,25 @@ static int run_fabric(const char *spec, const struct settings *s)
 static int usage(const char *program)
 {
     fprintf(stderr,
-            "usage: %s [--engine NAME] [--remove PERCENT[:SEED]] [--check] [--measure] FABRIC..\n",
+            "usage: %s [--engine NAME] [--vls N] [--remove PERCENT[:SEED]] [--check] [--measure] "
+            "FABRIC..\n",
             program);
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"engine", required_argument, NULL, 'e'},
-                                            {"remove", required_argument, NULL, 'r'},
-                                            {"check", no_argument, NULL, 'c'},
-                                            {"measure", no_argument, NULL, 'm'},
-                                            {0}};
-    struct settings s = {.seed = 1};
+    static const struct option options[] = {
+        {"engine", required_argument, NULL, 'e'}, {"vls", required_argument, NULL, 'v'},
+        {"remove", required_argument, NULL, 'r'}, {"check", no_argument, NULL, 'c'},
+        {"measure", no_argument, NULL, 'm'},      {0}};
+    struct settings s = {.seed = 1, .vls = 1};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         char *end;
         if (c == 'e' && rt_engine_find(optarg)) {
             s.engine = optarg;
+        } else if (c == 'v') {
+            s.vls = strtoul(optarg, NULL, 10);
         } else if (c == 'r') {
             s.remove_percent = strtod(optarg, &end);
             if (*end == ':')

@@ -35,7 +35,11 @@ struct rt_updown_plan {
     struct rt_updown updown;
 };
 
-extern const struct rt_engine rt_ftree, rt_updn;
+extern const struct rt_engine rt_ftree, rt_updn, rt_sssp, rt_dfsssp, rt_lash, rt_nue;
+
+/* options->parallel, or its absence. */
+void rt_parallel(const struct rt_options *options, unsigned count,
+                 void (*job)(void *context, unsigned index), void *context);
 
 /* rt_plan_ops.unreachable of a struct rt_updown_plan. */
 size_t rt_updown_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity);

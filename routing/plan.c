@@ -7,7 +7,8 @@
 
 #include "routing/engine.h"
 
-static const struct rt_engine *const engines[] = {&rt_ftree, &rt_updn};
+static const struct rt_engine *const engines[] = {&rt_ftree, &rt_updn,   &rt_nue,
+                                                  &rt_sssp,  &rt_dfsssp, &rt_lash};
 
 const struct rt_engine *rt_engine_find(const char *name)
 {
@@ -19,8 +20,19 @@ const struct rt_engine *rt_engine_find(const char *name)
 
 const char *const *rt_engine_names(void)
 {
-    static const char *const names[] = {"ftree", "updn", NULL};
+    static const char *const names[] = {"ftree", "updn", "nue", "sssp", "dfsssp", "lash", NULL};
     return names;
+}
+
+void rt_parallel(const struct rt_options *options, unsigned count,
+                 void (*job)(void *context, unsigned index), void *context)
+{
+    if (options && options->parallel) {
+        options->parallel(options->pool, count, job, context);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++)
+        job(context, i);
 }
 
 void rt_plan_destroy(struct rt_plan *p)

@@ -21,7 +21,12 @@
 struct rt_options {
     const uint64_t *root_guids; /* switches given as roots, NULL = found */
     size_t root_count;
-    unsigned max_vls; /* data VLs that the engine may use, at least 1 */
+    unsigned max_vls; /* data VLs that the engine may use, at least 1; 0 = 1 */
+    /* Runs job(context, 0) .. job(context, count - 1), on several threads at once if it likes, and
+     * returns when all are done. NULL = one after the other. Results do not depend on it. */
+    void (*parallel)(void *pool, unsigned count, void (*job)(void *context, unsigned index),
+                     void *context);
+    void *pool;
 };
 
 struct rt_properties {

@@ -30,7 +30,7 @@ static void for_random(uint32_t fallback_seed, unsigned rounds,
     GRand *rand = g_rand_new_with_seed(test_seed(fallback_seed));
     for (unsigned round = 0; round < rounds; round++) {
         struct model *m = model_random(rand);
-        test(m, rt_engine_names()[round % 2], g_rand_int(rand) | 1);
+        test(m, updown_engines[round % 2], g_rand_int(rand) | 1);
         model_destroy(m);
     }
     g_rand_free(rand);
@@ -90,7 +90,7 @@ static void test_threads_share_a_plan(void **state)
 {
     struct model *m = model_tree(12, 4, 2, 8);
     struct rt_graph *g = model_build(m, 0, NULL, NULL);
-    for (const char *const *name = rt_engine_names(); *name; name++) {
+    for (const char *const *name = updown_engines; *name; name++) {
         struct rt_plan *p = plan_for(*name, g);
         g_autofree uint8_t *tables = plan_tables(p);
         struct sharing share = {.plan = p, .tables = tables, .size = g->max_lid + 1u};
@@ -249,7 +249,7 @@ static void test_spreads_evenly(void **state)
 {
     struct model *m = model_tree(6, 4, 1, 4);
     struct rt_graph *g = model_build(m, 5, NULL, NULL);
-    for (const char *const *name = rt_engine_names(); *name; name++) {
+    for (const char *const *name = updown_engines; *name; name++) {
         struct rt_plan *p = plan_for(*name, g);
         for (uint32_t leaf = 0; leaf < 6; leaf++) {
             unsigned load[64] = {0};
@@ -274,7 +274,7 @@ static void test_spreads_evenly_when_damaged(void **state)
         g_array_remove_index(m->links, lost);
         g_array_remove_index(m->links, (lost * 7 + 5) % 23);
         struct rt_graph *g = model_build(m, 5, NULL, NULL);
-        for (const char *const *name = rt_engine_names(); *name; name++) {
+        for (const char *const *name = updown_engines; *name; name++) {
             struct rt_plan *p = plan_for(*name, g);
             assert_good(p);
             for (uint32_t leaf = 0; leaf < 6; leaf++) {
@@ -298,7 +298,7 @@ static void test_lmc_paths_differ(void **state)
     uint32_t host = model_add_dest(m, 2, RT_DEST_HOST, 2);
     model_number(m, 3);
     struct rt_graph *g = model_build(m, 0, NULL, NULL);
-    for (const char *const *name = rt_engine_names(); *name; name++) {
+    for (const char *const *name = updown_engines; *name; name++) {
         struct rt_plan *p = plan_for(*name, g);
         unsigned seen[64] = {0};
         for (unsigned k = 0; k < 4; k++)
@@ -318,7 +318,7 @@ static void serve(struct model *m)
 {
     model_number(m, 0);
     struct rt_graph *g = model_build(m, 3, NULL, NULL);
-    for (const char *const *name = rt_engine_names(); *name; name++) {
+    for (const char *const *name = updown_engines; *name; name++) {
         struct rt_plan *p = plan_for(*name, g);
         assert_good(p);
         assert_int_equal(rt_plan_properties(p).vls, 1);
@@ -372,7 +372,7 @@ static void test_given_roots(void **state)
     struct rt_graph *g = model_build(m, 0, NULL, NULL);
     uint64_t roots[] = {0x105, 0x106, 0x107, 0xDEAD};
     struct rt_options options = {.root_guids = roots, .root_count = 4, .max_vls = 1};
-    for (const char *const *name = rt_engine_names(); *name; name++) {
+    for (const char *const *name = updown_engines; *name; name++) {
         struct rt_plan *p;
         char error[256];
         assert_int_equal(rt_engine_find(*name)->prepare(g, &options, &p, error, sizeof error), 0);
@@ -396,7 +396,7 @@ static void test_line(unsigned switches, bool served)
     model_add_dest(m, switches - 1, RT_DEST_HOST, 0);
     model_number(m, 0);
     struct rt_graph *g = model_build(m, 0, NULL, NULL);
-    for (const char *const *name = rt_engine_names(); *name; name++) {
+    for (const char *const *name = updown_engines; *name; name++) {
         struct rt_plan *p = NULL;
         struct rt_options options = {.max_vls = 1};
         char error[256] = "";

@@ -236,9 +236,16 @@ struct model *model_random(GRand *rand)
 
 /* -- plans ---------------------------------------------------------------------------------- */
 
+const char *const updown_engines[] = {"ftree", "updn", NULL};
+
 struct rt_plan *plan_for(const char *engine, struct rt_graph *g)
 {
-    struct rt_options options = {.max_vls = 1};
+    return plan_for_vls(engine, g, 1);
+}
+
+struct rt_plan *plan_for_vls(const char *engine, struct rt_graph *g, unsigned vls)
+{
+    struct rt_options options = {.max_vls = vls};
     struct rt_plan *p = NULL;
     char error[256] = "";
     if (rt_engine_find(engine)->prepare(g, &options, &p, error, sizeof error))

@@ -58,7 +58,12 @@ struct model *model_random(GRand *rand);
 /* leaves x spines with `links` cables each and `hosts` hosts a leaf. */
 struct model *model_tree(unsigned leaves, unsigned spines, unsigned links, unsigned hosts);
 
+/* Engines that go by the orders of updown.h, on one VL; NULL at the end. */
+extern const char *const updown_engines[];
+
+/* On one VL; with plan_for_vls on as many as that at most. */
 struct rt_plan *plan_for(const char *engine, struct rt_graph *g);
+struct rt_plan *plan_for_vls(const char *engine, struct rt_graph *g, unsigned vls);
 /* switch_count rows of max_lid + 1 bytes. */
 uint8_t *plan_tables(const struct rt_plan *p);
 

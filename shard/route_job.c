@@ -77,6 +77,14 @@ struct route_result *route_job_run(const struct route_job *j)
                      strerror(rc));
         return r;
     }
+    if (rt_plan_properties(r->plan).vls != 1) { /* shards program neither SLs nor SL2VL tables */
+        snprintf(r->error, sizeof(r->error),
+                 "%s needs virtual lanes or may have credit loops; use ftree, updn or nue",
+                 j->engine);
+        rt_plan_destroy(r->plan);
+        r->plan = NULL;
+        return r;
+    }
     for (guint i = 0; i < r->switches->len; i++)
         g_ptr_array_add(r->rows,
                         row_of(r->plan, g_array_index(r->switches, uint64_t, i), r->row_size));
