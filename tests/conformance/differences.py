@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compares two recordings; knows the differences that are allowed and why (differences.txt).
+
+An entry is
+
+    tool:    smpquery portinfo
+    ibsim:   CapMask:.........................0x<hex>
+    heddle:  CapMask:.........................0x<hex>
+    reason:  why both are right, or what is wrong with ibsim
+             (further lines are indented)
+
+separated by an empty line. The two patterns are whole lines; `<number>` stands for decimal digits,
+`<hex>` for hexadecimal ones; a general wildcard does not exist. `(no line)` stands for a line that
+is not there. An entry that matches nothing in a full run is an error."""
+import difflib
+import os
+import re
+from collections import Counter, namedtuple
+
+FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'differences.txt')
+NO_LINE = '(no line)'
+KEYS = ('tool', 'ibsim', 'heddle', 'reason')
+WILDCARDS = {'<number>': r'\d+', '<hex>': r'[0-9a-fA-F]+'}
+MAX_SHOWN = 40
+
+Entry = namedtuple('Entry', KEYS)
+Difference = namedtuple('Difference', 'tool what ibsim heddle')
+
+
+def parse(text):
+    entries = []
+    body = '\n'.join(line for line in text.splitlines() if not line.startswith('#'))
+    for block in re.split(r'\n\s*\n', body.strip()):
+        fields, key = {}, None
+        for line in block.splitlines():
+            if line[:1].isspace() and key == 'reason':
+                fields[key] += ' ' + line.strip()
+                continue
+            key, colon, value = line.partition(':')
+            if not colon or key not in KEYS or key in fields:
+                raise ValueError(f'differences: not understood: {line}')
+            fields[key] = value.strip()
+        if block and set(fields) != set(KEYS):
+            raise ValueError(f'differences: an entry needs {", ".join(KEYS)}: {block}')
+        if block and not fields['reason']:
+            raise ValueError(f'differences: no reason: {block}')
+        if block:
+            entries.append(Entry(**fields))
+    return entries
+
+
+def load():
+    with open(FILE, encoding='utf-8') as f:
+        return parse(f.read())
+
+
+def _matches(pattern, line):
+    parts = re.split('(' + '|'.join(map(re.escape, WILDCARDS)) + ')', pattern)
+    return re.fullmatch(''.join(WILDCARDS.get(p) or re.escape(p) for p in parts), line) is not None
+
+
+def allows(entry, difference):
+    return entry.tool == difference.tool and _matches(entry.ibsim, difference.ibsim.strip()) and \
+        _matches(entry.heddle, difference.heddle.strip())
+
+
+def field(line):
+    """What a line is about: the name before the colon, so that values are set side by side."""
+    return re.split(r'[:=]|\.\.+', line.strip(), maxsplit=1)[0]
+
+
+def compare(one, two):
+    """The Differences of two recordings (lists of Answers of the same queries)."""
+    if [(a.tool, a.what) for a in one] != [(a.tool, a.what) for a in two]:
+        raise ValueError('the recordings are of different queries')
+    found = []
+    for a, b in zip(one, two):
+        if a.lines != b.lines:
+            found += [Difference(a.tool, a.what, *pair) for pair in _pairs(a.lines, b.lines)]
+    return found
+
+
+def _pairs(one, two):
+    """Lines that differ, set side by side by their field."""
+    matcher = difflib.SequenceMatcher(None, one, two, autojunk=False)
+    for kind, a, a_end, b, b_end in matcher.get_opcodes():
+        if kind != 'equal':
+            yield from _align(one[a:a_end], two[b:b_end])
+
+
+def _align(one, two):
+    if len(one) == len(two):
+        yield from zip(one, two)
+        return
+    rest = list(two)
+    for line in one:
+        twin = next((other for other in rest if field(other) == field(line)), None)
+        if twin is not None:
+            rest.remove(twin)
+        if twin != line:
+            yield line, NO_LINE if twin is None else twin
+    for line in rest:
+        yield NO_LINE, line
+
+
+class Judgement:
+    """Collects the differences of several fabrics against the list."""
+
+    def __init__(self, entries):
+        self.entries = entries
+        self.used = Counter()
+        self.unlisted = []
+        self.answers = self.lines = 0
+
+    def add(self, one, two):
+        """Returns the differences that are not on the list."""
+        self.answers += len(one)
+        self.lines += sum(len(a.lines) for a in one)
+        new = []
+        for difference in compare(one, two):
+            entry = next((e for e in self.entries if allows(e, difference)), None)
+            if entry is None:
+                new.append(difference)
+            else:
+                self.used[entry] += 1
+        self.unlisted += new
+        return new
+
+    def unused(self):
+        return [e for e in self.entries if e not in self.used]
+
+
+def show(differences):
+    """A summary for people: one example of each kind, with its count."""
+    kinds = {}
+    for d in differences:
+        kinds.setdefault((d.tool, field(d.ibsim if d.ibsim != NO_LINE else d.heddle)), []).append(d)
+    text = [f'{len(differences)} differences that are not listed, {len(kinds)} kinds:']
+    for (tool, _), of_kind in list(kinds.items())[:MAX_SHOWN]:
+        d = of_kind[0]
+        text.append(f'  {len(of_kind)} x {tool}, as in {d.what}:\n    ibsim:  {d.ibsim}\n'
+                    f'    heddle: {d.heddle}')
+    return '\n'.join(text)
