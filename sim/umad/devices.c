@@ -110,8 +110,18 @@ static bool is_useless(struct port *p)
     return useless;
 }
 
+/* A simulator attaches a client to a node's first port, unless it knows "node:port" for another. */
+static void name_port(const struct device *d, char *text, size_t size)
+{
+    if (d->wanted_port > 1)
+        snprintf(text, size, "%s:%d", d->node, d->wanted_port);
+    else
+        g_strlcpy(text, d->node, size);
+}
+
 static int attach(struct device *d)
 {
+    char node[sizeof d->node + 8];
     int error;
 
     if (d->port && is_useless(d->port)) {
@@ -123,7 +133,8 @@ static int attach(struct device *d)
     if (d->failed_at && clock_ns() - d->failed_at < RETRY_INTERVAL_NS)
         return ETIMEDOUT;
     madlog_start();
-    error = port_open(&d->port, d->name, d->node);
+    name_port(d, node, sizeof node);
+    error = port_open(&d->port, d->name, node);
     d->failed_at = error == ETIMEDOUT ? clock_ns() : 0;
     if (!error && d->wanted_port && d->wanted_port != d->port->number) {
         fprintf(stderr, "heddle-umad: %s: the simulator attached it to port %d, not %d\n", d->name,
