@@ -53,16 +53,28 @@ static struct fabric *load(const char *spec)
     return f;
 }
 
+/* Says on stderr what the answer to an option's command was, "ok" aside. Returns good. */
+static bool show_answer(const char *option, bool good, const GString *answer)
+{
+    g_auto(GStrv) lines = g_strsplit(answer->str, "\n", -1);
+
+    for (int i = 0; lines[i]; i++) {
+        const char *line = lines[i];
+        if (!*line || (good && !strcmp(line, "ok")))
+            continue;
+        if (g_str_has_prefix(line, "error: "))
+            line += strlen("error: ");
+        fprintf(stderr, "heddle-sim: %s: %s\n", option, line);
+    }
+    return good;
+}
+
 static bool run_command(struct server *s, const char *option, const char *line)
 {
     g_autoptr(GString) out = g_string_new(NULL);
+    bool good = sim_script_line(s->sim, line, loop_now(), out);
 
-    if (sim_script_line(s->sim, line, loop_now(), out))
-        return true;
-    g_strchomp(out->str);
-    fprintf(stderr, "heddle-sim: %s: %s\n", option,
-            g_str_has_prefix(out->str, "error: ") ? out->str + strlen("error: ") : out->str);
-    return false;
+    return show_answer(option, good, out);
 }
 
 static bool run_service(struct server *s)
@@ -98,8 +110,7 @@ static int prepare(struct server *s)
     if (o->script) {
         g_autoptr(GString) out = g_string_new(NULL);
         bool good = sim_script_start(s->sim, o->script, loop_now(), out);
-        fputs(out->str, good ? stdout : stderr);
-        if (!good)
+        if (!show_answer("--script", good, out))
             return EXIT_FAILURE;
     }
     return -1;
