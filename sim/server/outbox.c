@@ -4,11 +4,14 @@
 
 #include <glib.h>
 
-enum { SMALL = 128 }; /* packets of room that a client keeps while nothing waits */
+enum {
+    FIRST = 64, /* packets of room to begin with */
+    KEPT = 256, /* at most so many are kept while nothing waits */
+};
 
 static void grow(struct outbox *o)
 {
-    uint32_t capacity = o->capacity ? o->capacity * 2 : SMALL;
+    uint32_t capacity = o->capacity ? o->capacity * 2 : FIRST;
     struct wire_packet *ring = g_new(struct wire_packet, capacity);
 
     for (uint32_t i = 0; i < o->used; i++)
@@ -32,7 +35,7 @@ void outbox_take(struct outbox *o, uint32_t count)
 {
     o->used -= count;
     o->head = o->used ? (o->head + count) & (o->capacity - 1) : 0;
-    if (o->used == 0 && o->capacity > SMALL)
+    if (o->used == 0 && o->capacity > KEPT)
         outbox_clear(o);
 }
 
