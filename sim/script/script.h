@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The language of console, scripts and `heddle lab`: one command a line.
  *
- * NODE is a description (in double quotes when it holds blanks or brackets), an id (S-<guid>,
- * H-<guid>) or 0x<node guid>. PORT is NODE[n]; for a CA with one port, NODE alone. Times: a number
- * with ns, us, ms, s, min or h.  # starts a comment.
+ * Blanks separate words; double quotes, anywhere in a word, hold together: "a b"[3]. In quotes \\ \"
+ * \n \t and \xHH stand for what C has them for. # at the start of a word starts a comment.
+ *
+ * NODE is a description (in double quotes when it holds blanks, quotes or starts with #), an id
+ * (S-<guid>, H-<guid>) or 0x<node guid>. PORT is NODE[n]; for a CA with one port, NODE alone; for the
+ * management port of a switch, NODE or NODE[0]. A text that is a whole description names that node,
+ * even if it ends as a port does. Times: a number, with decimals or not, with ns, us, ms, s, min or
+ * h; at most 8760h. Shares: 0% to 100%, as 0.5%.
  *
  *   help [COMMAND]
- *   status                          counts of nodes, links, states, packets, drops, clients
+ *   status                          nodes, links, states, packets, drops, hosts, Sets: key=value
  *   show NODE|PORT                  what it is, its states, LIDs, keys
  *   link PORT down|up               pull the cable, plug it in again
  *   move PORT PORT                  the far end of the first port's cable goes to the second port
@@ -14,33 +19,37 @@
  *   reboot NODE [TIME]              off and on again after TIME (100 ms)
  *   leave COUNT | join              COUNT hosts picked by the seed lose power; all those come back
  *   cut NODE ... | heal             the named nodes on one side, the rest on the other
- *   mute PORT on|off                the link is up, the agent is silent
- *   flap PORT COUNT [DOWN [UP]]
+ *   mute PORT on|off                the link is up, the agent is silent; of a switch, all of it
+ *   flap PORT COUNT [DOWN [UP]]     so often down and up (100 ms); 0 ends it
  *   guid NODE 0x<guid>|own          what NodeInfo shows
  *   describe NODE "TEXT"            a new NodeDescription (trap 144)
- *   disturb PORT|all [loss=P%] [delay=TIME] [jitter=TIME] [duplicate=P%] [reorder=P%]  (none = end)
- *   service NODE|all|switches|cas TIME [buffer=N]
+ *   disturb PORT|NODE|all [loss=P%] [delay=TIME] [jitter=TIME] [duplicate=P%] [reorder=P%] (none = end)
+ *   service NODE|all|switches|cas TIME [buffer=N]   per SMP; buffer 0 = without a limit
  *   counter PORT NAME VALUE         a PMA counter, by its field name (SymbolErrorCounter, ...)
  *   trap PORT NUMBER                129, 130, 131, 144, 145, 256 ... as if it had happened
  *   key PORT [0x<key> [protect=N] [lease=N]]     shows or sets the M_Key, as by hand
  *   send PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]    one data packet
  *   ping start FROM TO|mlid=0x.. [rate=N] [count=N] [sl=N] [pkey=0x..]   prints the stream's number
  *   ping stop [N] | ping status [N] | ping losses [N]
- *   hosts start [NODE] [groups=N] [services=N] [paths=N] [inform=yes|no] [timeout=TIME] [retries=N]
+ *   hosts start [NODE] [groups=0] [services=0] [paths=1] [inform=no|yes] [timeout=TIME] [retries=3]
+ *         [spread=0ms] [lease=TIME]         see struct sim_host_spec
  *   hosts stop [NODE] | hosts status [NODE] | hosts kill NODE | hosts revive NODE
  *   log FILE|off                    the judge's log
- *   snapshot NAME | forget NAME | compare A B|now [limit=N]
+ *   snapshot NAME | forget NAME | compare A B|now [limit=100]
  *   dump lft|mft|all FILE [NODE]    as dump_lfts writes it
  *   random RATE|off                 random faults a second
  *   clients                         who is attached (the server's)
  *   drop SLOT                       frees a client's slot (the server's)
  *   at TIME COMMAND                 from now; `at` in a script counts from the script's start
- *   every TIME COMMAND | cancel     repeats; ends all of at and every
- *   run FILE                        a script: these lines; a wrong line is named before any runs
+ *   every TIME COMMAND | cancel     repeats (1 ms at least); ends all of at and every
+ *   run FILE                        a script: these lines; a wrong line is named before any runs. A
+ *                                   line that fails only when it runs ends the script, and what it
+ *                                   has put off
  *   quit                            ends the simulator
  *
  * An answer is text of any number of lines (may be none), then one line `ok` or
- * `error: <what, where, what to do>`. */
+ * `error: [FILE:LINE: ]<command>: <what, where, what to do>`. What commands of at and every print, and
+ * their errors, are notes. */
 #ifndef SIM_SCRIPT_SCRIPT_H
 #define SIM_SCRIPT_SCRIPT_H
 
