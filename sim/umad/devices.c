@@ -121,7 +121,7 @@ static void name_port(const struct device *d, char *text, size_t size)
 
 static int attach(struct device *d)
 {
-    char node[sizeof d->node + 8];
+    char node[sizeof d->node + sizeof ":2147483647"];
     int error;
 
     if (d->port && is_useless(d->port)) {
