@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The language of console, scripts and `heddle lab`: one command a line.
  *
- * Blanks separate words; double quotes, anywhere in a word, hold together: "a b"[3]. In quotes \\ \"
- * \n \t and \xHH stand for what C has them for. # at the start of a word starts a comment.
+ * Blanks separate words; double quotes, anywhere in a word, hold together: "a b"[3]. In quotes, a
+ * backslash is followed by another one, a double quote, n, t or xHH, as in C. # at the start of a
+ * word starts a comment.
  *
  * NODE is a description (in double quotes when it holds blanks, quotes or starts with #), an id
- * (S-<guid>, H-<guid>) or 0x<node guid>. PORT is NODE[n]; for a CA with one port, NODE alone; for the
- * management port of a switch, NODE or NODE[0]. A text that is a whole description names that node,
- * even if it ends as a port does. Times: a number, with decimals or not, with ns, us, ms, s, min or
- * h; at most 8760h. Shares: 0% to 100%, as 0.5%.
+ * (S-<guid>, H-<guid>) or 0x<node guid>. PORT is NODE[n]; for a CA with one port, NODE alone; for
+ * the management port of a switch, NODE or NODE[0]. A text that is a whole description names that
+ * node, even if it ends as a port does. Times: a number, with decimals or not, with ns, us, ms, s,
+ * min or h; at most 8760h. Shares: 0% to 100%, as 0.5%.
  *
  *   help [COMMAND]
  *   status                          nodes, links, states, packets, drops, hosts, Sets: key=value
@@ -23,7 +24,8 @@
  *   flap PORT COUNT [DOWN [UP]]     so often down and up (100 ms); 0 ends it
  *   guid NODE 0x<guid>|own          what NodeInfo shows
  *   describe NODE "TEXT"            a new NodeDescription (trap 144)
- *   disturb PORT|NODE|all [loss=P%] [delay=TIME] [jitter=TIME] [duplicate=P%] [reorder=P%] (none = end)
+ *   disturb PORT|NODE|all [loss=P%] [delay=TIME] [jitter=TIME] [duplicate=P%] [reorder=P%]
+ *                                   what happens to packets that leave there; none = end
  *   service NODE|all|switches|cas TIME [buffer=N]   per SMP; buffer 0 = without a limit
  *   counter PORT NAME VALUE         a PMA counter, by its field name (SymbolErrorCounter, ...)
  *   trap PORT NUMBER                129, 130, 131, 144, 145, 256 ... as if it had happened
@@ -48,8 +50,8 @@
  *   quit                            ends the simulator
  *
  * An answer is text of any number of lines (may be none), then one line `ok` or
- * `error: [FILE:LINE: ]<command>: <what, where, what to do>`. What commands of at and every print, and
- * their errors, are notes. */
+ * `error: [FILE:LINE: ]<command>: <what, where, what to do>`. What commands of at and every print,
+ * and their errors, are notes. */
 #ifndef SIM_SCRIPT_SCRIPT_H
 #define SIM_SCRIPT_SCRIPT_H
 
