@@ -35,7 +35,8 @@ struct rt_updown_plan {
     struct rt_updown updown;
 };
 
-extern const struct rt_engine rt_ftree, rt_updn, rt_sssp, rt_dfsssp, rt_lash, rt_nue;
+extern const struct rt_engine rt_ftree, rt_updn, rt_dnup, rt_minhop, rt_dor, rt_sssp, rt_dfsssp,
+    rt_lash, rt_nue;
 
 /* options->parallel, or its absence. */
 void rt_parallel(const struct rt_options *options, unsigned count,
@@ -47,6 +48,14 @@ size_t rt_updown_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size
 /* Topological numbers (numbers.c): dest_count entries; hosts and routers have one, others
  * RT_NONE. Those known in the graph are unchanged. */
 uint32_t *rt_numbers_make(const struct rt_updown *u);
+
+/* Whether an end port with a LID is present at this switch, port 0 included. */
+bool rt_is_source(const struct rt_graph *g, uint32_t sw);
+
+/* Rows that are made at the first next_hop of a switch and kept; an array with one for each. */
+uint8_t **rt_row_cache_new(const struct rt_graph *g);
+void rt_row_cache_free(const struct rt_plan *p, uint8_t **rows);
+const uint8_t *rt_cached_row(const struct rt_plan *p, uint8_t **rows, uint32_t sw);
 
 /* Entries of a switch for its own destinations. */
 void rt_fill_own(const struct rt_graph *g, uint32_t sw, uint8_t *row);

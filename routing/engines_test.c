@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nue, sssp, dfsssp and lash, and the set of dependencies that keeps them free of cycles, on random
- * fabrics of all shapes. */
+/* nue, sssp, dfsssp, lash, minhop, dor and dnup, and the set of dependencies that keeps them free
+ * of cycles, on random fabrics of all shapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,7 +95,7 @@ static void test_acyclic(void **state)
 
 /* -- engines -------------------------------------------------------------------------------- */
 
-static const char *const engines[] = {"nue", "dfsssp", "lash", "sssp"};
+static const char *const engines[] = {"nue", "dfsssp", "lash", "sssp", "minhop", "dor", "dnup"};
 
 static void check_plan(struct rt_plan *p, unsigned vls)
 {
@@ -220,6 +220,32 @@ static void test_lanes_run_out(void **state)
     model_destroy(m);
 }
 
+/* dor on a mesh whose cables use the same ports in each dimension, and on the torus of it. */
+static void test_dor(void **state)
+{
+    for (int torus = 0; torus < 2; torus++) {
+        struct rt_builder *b = rt_builder_create();
+        for (unsigned i = 0; i < 25; i++)
+            assert_int_equal(rt_add_switch(b, 0x100 + i, 8, 1 + i, 0), 0);
+        for (unsigned i = 0; i < 25; i++) {
+            unsigned x = i % 5, y = i / 5, right = y * 5 + (x + 1) % 5, up = (y + 1) % 5 * 5 + x;
+            if (torus || x < 4)
+                assert_int_equal(rt_add_link(b, 0x100 + i, 1, 0x100 + right, 2), 0);
+            if (torus || y < 4)
+                assert_int_equal(rt_add_link(b, 0x100 + i, 3, 0x100 + up, 4), 0);
+        }
+        struct rt_graph *g;
+        assert_int_equal(rt_builder_finish(b, &g, NULL), 0);
+        struct rt_plan *p = plan_for("dor", g);
+        assert_int_equal(rt_plan_properties(p).vls, !torus);
+        check_plan(p, 1);
+        if (!torus) /* first all the way along x: from (0,0) to (2,3) by port 1, 1, then 3 */
+            assert_int_equal(rt_plan_next_hop(p, 1, 1 + 17), 1);
+        rt_plan_destroy(p);
+        rt_graph_unref(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_random_fabrics),
         cmocka_unit_test(test_nue_parts_in_any_order),
         cmocka_unit_test(test_lanes_run_out),
+        cmocka_unit_test(test_dor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

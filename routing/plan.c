@@ -7,8 +7,8 @@
 
 #include "routing/engine.h"
 
-static const struct rt_engine *const engines[] = {&rt_ftree, &rt_updn,   &rt_nue,
-                                                  &rt_sssp,  &rt_dfsssp, &rt_lash};
+static const struct rt_engine *const engines[] = {
+    &rt_ftree, &rt_updn, &rt_dnup, &rt_minhop, &rt_dor, &rt_nue, &rt_sssp, &rt_dfsssp, &rt_lash};
 
 const struct rt_engine *rt_engine_find(const char *name)
 {
@@ -20,7 +20,9 @@ const struct rt_engine *rt_engine_find(const char *name)
 
 const char *const *rt_engine_names(void)
 {
-    static const char *const names[] = {"ftree", "updn", "nue", "sssp", "dfsssp", "lash", NULL};
+    static const char *const names[] = {"ftree", "updn", "dnup",   "minhop", "dor",
+                                        "nue",   "sssp", "dfsssp", "lash",   NULL};
+    _Static_assert(G_N_ELEMENTS(names) == G_N_ELEMENTS(engines) + 1, "a name for each engine");
     return names;
 }
 
@@ -52,6 +54,43 @@ const struct rt_graph *rt_plan_graph(const struct rt_plan *p)
 struct rt_properties rt_plan_properties(const struct rt_plan *p)
 {
     return p->properties;
+}
+
+bool rt_is_source(const struct rt_graph *g, uint32_t sw)
+{
+    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++) {
+        const struct rt_dest *d = &g->dests[g->switches[sw].first_dest + i];
+        if (d->present && d->lid)
+            return true;
+    }
+    return false;
+}
+
+uint8_t **rt_row_cache_new(const struct rt_graph *g)
+{
+    return g_new0(uint8_t *, g->switch_count + 1);
+}
+
+void rt_row_cache_free(const struct rt_plan *p, uint8_t **rows)
+{
+    for (uint32_t s = 0; s < p->graph->switch_count; s++)
+        g_free(rows[s]);
+    g_free(rows);
+}
+
+const uint8_t *rt_cached_row(const struct rt_plan *p, uint8_t **rows, uint32_t sw)
+{
+    uint8_t *row = g_atomic_pointer_get(&rows[sw]);
+    if (row)
+        return row;
+    row = g_malloc(p->graph->max_lid + 1u);
+    memset(row, RT_NO_PATH, p->graph->max_lid + 1u);
+    p->ops->row(p, sw, row);
+    if (!g_atomic_pointer_compare_and_exchange(&rows[sw], NULL, row)) {
+        g_free(row);
+        row = g_atomic_pointer_get(&rows[sw]);
+    }
+    return row;
 }
 
 void rt_fill_own(const struct rt_graph *g, uint32_t sw, uint8_t *row)

@@ -75,23 +75,13 @@ static unsigned table_sl(const struct rt_plan *plan, uint32_t source, uint32_t d
     return p->lanes ? p->lanes[column] : 0;
 }
 
-static bool is_source(const struct rt_graph *g, uint32_t sw)
-{
-    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++) {
-        const struct rt_dest *d = &g->dests[g->switches[sw].first_dest + i];
-        if (d->present && d->lid)
-            return true;
-    }
-    return false;
-}
-
 static size_t table_unreachable(const struct rt_plan *plan, uint32_t (*pairs)[2], size_t capacity)
 {
     const struct rt_table_plan *p = (const struct rt_table_plan *)plan;
     const struct rt_graph *g = plan->graph;
     size_t count = 0;
     for (uint32_t s = 0; s < g->switch_count; s++) {
-        for (uint32_t i = 0; is_source(g, s) && i < p->columns.count; i++) {
+        for (uint32_t i = 0; rt_is_source(g, s) && i < p->columns.count; i++) {
             const struct rt_column *c = &p->columns.all[i];
             const struct rt_dest *d = &g->dests[c->dest];
             if (!d->present || d->sw == s || c->path > 0 ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* updn: up*-down* from given or found roots for any connected graph, least hops, then the least
- * loaded port. The counters are local to a switch, so rows stay independent.
+ * loaded port. dnup: the same with ranks that are distances from the leaves, as ftree has them. The
+ * counters are local to a switch, so rows stay independent.
  *
  * Plain round robin has a flaw: leaves send each 9th host, say, to one spine, and a spine that
  * counts all hosts with 18 upper ports then uses two of them. So a switch counts hosts in an order
@@ -130,26 +131,13 @@ static void list_dests(struct updn *p)
 static unsigned updn_next_hop(const struct rt_plan *p, uint32_t s, uint32_t dest, unsigned path)
 {
     const struct updn *plan = (const struct updn *)p;
-    const struct rt_graph *g = p->graph;
-    uint8_t *row = g_atomic_pointer_get(&plan->rows[s]);
-    if (!row) {
-        row = g_malloc(g->max_lid + 1u);
-        memset(row, RT_NO_PATH, g->max_lid + 1u);
-        updn_row(p, s, row);
-        if (!g_atomic_pointer_compare_and_exchange(&plan->rows[s], NULL, row)) {
-            g_free(row);
-            row = g_atomic_pointer_get(&plan->rows[s]);
-        }
-    }
-    return row[g->dests[dest].lid + path];
+    return rt_cached_row(p, plan->rows, s)[p->graph->dests[dest].lid + path];
 }
 
 static void updn_destroy(struct rt_plan *p)
 {
     struct updn *plan = (struct updn *)p;
-    for (uint32_t s = 0; s < p->graph->switch_count; s++)
-        g_free(plan->rows[s]);
-    g_free(plan->rows);
+    rt_row_cache_free(p, plan->rows);
     g_free(plan->divider);
     g_free(plan->hosts);
     g_free(plan->others);
@@ -162,14 +150,14 @@ static const struct rt_plan_ops updn_ops = {.destroy = updn_destroy,
                                             .next_hop = updn_next_hop,
                                             .unreachable = rt_updown_unreachable};
 
-static int updn_prepare(struct rt_graph *graph, const struct rt_options *options,
-                        struct rt_plan **plan, char *error, size_t error_size)
+static int prepare(struct rt_graph *graph, const struct rt_options *options, bool by_distance,
+                   struct rt_plan **plan, char *error, size_t error_size)
 {
     struct updn *p = g_new0(struct updn, 1);
     p->base.plan.ops = &updn_ops;
     p->base.plan.properties = (struct rt_properties){
         .vls = 1, .rows_independent = true, .columns_independent = false, .mix_safe = false};
-    int rc = rt_updown_make(graph, options, true, &p->base.updown, error, error_size);
+    int rc = rt_updown_make(graph, options, by_distance, &p->base.updown, error, error_size);
     if (rc) {
         g_free(p);
         return rc;
@@ -177,13 +165,31 @@ static int updn_prepare(struct rt_graph *graph, const struct rt_options *options
     p->base.plan.graph = rt_graph_ref(graph);
     p->divider = rt_dividers_make(&p->base.updown);
     list_dests(p);
-    p->rows = g_new0(uint8_t *, graph->switch_count + 1);
+    p->rows = rt_row_cache_new(graph);
     *plan = &p->base.plan;
     return 0;
+}
+
+static int updn_prepare(struct rt_graph *graph, const struct rt_options *options,
+                        struct rt_plan **plan, char *error, size_t error_size)
+{
+    return prepare(graph, options, true, plan, error, error_size);
+}
+
+static int dnup_prepare(struct rt_graph *graph, const struct rt_options *options,
+                        struct rt_plan **plan, char *error, size_t error_size)
+{
+    return prepare(graph, options, false, plan, error, error_size);
 }
 
 const struct rt_engine rt_updn = {
     .name = "updn",
     .summary = "up*-down* from given or found roots, any connected fabric; one VL",
     .prepare = updn_prepare,
+};
+
+const struct rt_engine rt_dnup = {
+    .name = "dnup",
+    .summary = "as updn, with ranks counted from the leaves: for fabrics of unequal depth; one VL",
+    .prepare = dnup_prepare,
 };

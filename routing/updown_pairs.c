@@ -9,21 +9,13 @@ static bool is_wanted(const struct rt_dest *d)
     return d->present && d->lid;
 }
 
-static bool is_source(const struct rt_graph *g, uint32_t sw)
-{
-    for (uint32_t i = 0; i < g->switches[sw].dest_count; i++)
-        if (is_wanted(&g->dests[g->switches[sw].first_dest + i]))
-            return true;
-    return false;
-}
-
 size_t rt_updown_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity)
 {
     const struct rt_updown *u = &((const struct rt_updown_plan *)p)->updown;
     size_t stored = 0;
     for (uint32_t s = 0; s < u->graph->switch_count && stored < MIN(capacity, u->unreachable);
          s++) {
-        for (uint32_t d = 0; is_source(u->graph, s) && d < u->graph->dest_count; d++) {
+        for (uint32_t d = 0; rt_is_source(u->graph, s) && d < u->graph->dest_count; d++) {
             const struct rt_dest *dest = &u->graph->dests[d];
             if (stored == capacity)
                 break;
