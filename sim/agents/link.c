@@ -72,14 +72,10 @@ static uint8_t highest_bit(unsigned bits)
     return bits ? (uint8_t)(1u << (g_bit_storage(bits) - 1)) : 0;
 }
 
-static unsigned ext_enabled(struct sim *s, struct end e)
+static unsigned ext_enabled(const struct sim_port *p)
 {
-    struct sim_port *management = sim_end_port(s, e.node, e.p->number);
-    unsigned enabled = e.p->info[63] & 0x1f;
-    if (!(sim_capability_mask(management) & SIM_CAP_EXTENDED_SPEEDS) ||
-        enabled == SIM_SPEED_EXT_DISABLED)
-        return 0;
-    return enabled & e.p->info[62] & 0x0f;
+    unsigned enabled = p->info[63] & 0x1f;
+    return enabled == SIM_SPEED_EXT_DISABLED ? 0 : enabled & p->info[62] & 0x0f;
 }
 
 static unsigned ext2_enabled(const struct sim_port *p)
@@ -87,15 +83,15 @@ static unsigned ext2_enabled(const struct sim_port *p)
     return p->info[56] & p->info[56] >> 3 & 3;
 }
 
-static struct rate negotiate(struct sim *s, struct end a, struct end b)
+/* The best that both have enabled; an extended speed only where both have one. */
+static struct rate negotiate(struct end a, struct end b)
 {
     const uint8_t *x = a.p->info, *y = b.p->info;
-    unsigned ext = ext_enabled(s, a) & ext_enabled(s, b);
     unsigned ext2 = ext2_enabled(a.p) & ext2_enabled(b.p);
     return (struct rate){
         .width = best_width(x[29] & x[30] & y[29] & y[30]),
         .speed = highest_bit(x[35] & x[32] >> 4 & y[35] & y[32] >> 4 & 0x0f),
-        .ext = ext2 ? 0 : highest_bit(ext),
+        .ext = ext2 ? 0 : highest_bit(ext_enabled(a.p) & ext_enabled(b.p)),
         .ext2 = highest_bit(ext2),
     };
 }
@@ -111,7 +107,7 @@ static bool can_train(struct sim *s, struct end a, struct end b)
         return false;
     if (sim_phys_state(a.p) == SIM_PHYS_SLEEP && sim_phys_state(b.p) == SIM_PHYS_SLEEP)
         return false;
-    struct rate r = negotiate(s, a, b);
+    struct rate r = negotiate(a, b);
     return r.width && r.speed;
 }
 
@@ -150,7 +146,7 @@ static void show_rate(struct sim_port *p, const struct rate *r)
 
 static void bring_up(struct sim *s, struct end a, struct end b)
 {
-    struct rate r = negotiate(s, a, b);
+    struct rate r = negotiate(a, b);
     struct end both[] = {a, b};
     for (unsigned i = 0; i < 2; i++) {
         show_rate(both[i].p, &r);

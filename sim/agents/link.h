@@ -10,14 +10,11 @@
 #define SIM_CAP_NOTICE (1u << 2)
 #define SIM_CAP_TRAP (1u << 3)
 #define SIM_CAP_PKEY_EXTERNAL_PORT_TRAP (1u << 12)
-#define SIM_CAP_EXTENDED_SPEEDS (1u << 14)
 #define SIM_CAP_REINIT (1u << 18)
 #define SIM_CAP_MASK_NOTICE (1u << 22)
 #define SIM_CAP_CLIENT_REREGISTRATION (1u << 25)
 #define SIM_CAP_OTHER_LOCAL_CHANGES (1u << 26)
 #define SIM_CAP_MULTICAST_PKEY_TRAP_SUPPRESSION (1u << 29)
-/* PortInfo.CapabilityMask2 */
-#define SIM_CAP2_SPEED_XDR (1u << 12)
 
 #define SIM_SPEED_EXT_DISABLED 30u /* LinkSpeedExtEnabled: no extended speed */
 

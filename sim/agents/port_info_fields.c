@@ -84,7 +84,7 @@ static bool enabled_set(unsigned wanted, unsigned all, unsigned supported, unsig
 static bool take_extended_speeds(struct port_info_change *c)
 {
     unsigned supported = c->out[62] & 0x0f, result, wanted = c->in[63] & 0x1f;
-    if (!c->extended || !(c->capabilities & SIM_CAP_EXTENDED_SPEEDS))
+    if (!c->extended || !(c->out[62] & 0x0f || c->out[56] & 0x18)) /* the port has none */
         return true;
     if (wanted == SIM_SPEED_EXT_DISABLED)
         result = wanted;
