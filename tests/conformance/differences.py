@@ -59,6 +59,14 @@ def _matches(pattern, line):
     return re.fullmatch(''.join(WILDCARDS.get(p) or re.escape(p) for p in parts), line) is not None
 
 
+def reads_as_literal(pattern):
+    """Whether a pattern says more than its wildcards."""
+    text = pattern
+    for wildcard in WILDCARDS:
+        text = text.replace(wildcard, '')
+    return re.search('[a-zA-Z]', text) is not None
+
+
 def allows(entry, difference):
     return entry.tool == difference.tool and _matches(entry.ibsim, difference.ibsim.strip()) and \
         _matches(entry.heddle, difference.heddle.strip())

@@ -10,6 +10,7 @@ import time
 
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 20
+ANSWER_TIMEOUT_S = 20
 CALL_TIMEOUT_S = 120
 MAX_LID = 0xbfff
 PATH = '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin'
@@ -53,11 +54,11 @@ class Simulator:
         self.children = []
         os.makedirs(self.directory, exist_ok=True)
         self.output = os.path.join(self.directory, f'{kind}.out')
-        with open(self.output, 'wb') as out:
+        with open(self.output, 'wb') as out, open(f'{self.output}.err', 'wb') as err:
             # both read a console: a pipe that stays open
             self.process = subprocess.Popen(
                 self._argv(build), cwd=self.directory, env=self.environment(None),
-                stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
+                stdin=subprocess.PIPE, stdout=out, stderr=err)
         try:
             self._wait_ready()
         except Failed:
@@ -97,13 +98,29 @@ class Simulator:
         raise Failed(f'{self.kind} was not ready within {START_TIMEOUT_S} s; see {self.output}')
 
     def _last_lines(self):
-        with open(self.output, encoding='utf-8', errors='replace') as f:
-            return ' | '.join(f.read().splitlines()[-3:])
+        lines = []
+        for path in (self.output, f'{self.output}.err'):
+            with open(path, encoding='utf-8', errors='replace') as f:
+                lines += f.read().splitlines()[-3:]
+        return ' | '.join(lines)
 
-    def command(self, line):
-        """A line for its console; does not wait for an answer."""
+    def ask(self, line):
+        """A line for heddle-sim's console; its answer without the last line, `ok`."""
+        at = os.path.getsize(self.output)
         self.process.stdin.write(line.encode() + b'\n')
         self.process.stdin.flush()
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
+        while time.monotonic() < deadline:
+            with open(self.output, 'rb') as f:
+                f.seek(at)
+                *answer, last, end = (b'\n\n' + f.read()).decode('utf-8', 'replace').split('\n')
+            if end == '' and last == 'ok':
+                return '\n'.join(answer).strip()
+            if end == '' and last.startswith('error:'):
+                raise Failed(f'{line}: {last}')
+            self.check_alive()
+            time.sleep(0.002)
+        raise Failed(f'no answer to "{line}" within {ANSWER_TIMEOUT_S} s; see {self.output}')
 
     def check_alive(self):
         if self.process.poll() is not None:

@@ -108,6 +108,16 @@ class Recorder:
                         for name, tail in self._attributes(node_id, ports, rand)]
         self.ask(queries)
 
+    def query_as_directed(self, combined):
+        """The same questions as these answers to query_combined, by directed routes."""
+        lids = {str(self.lid(i)): self.routes[i] for i in self.routes}
+        queries = []
+        for answer in combined:
+            _, _, _, _, name, lid, rest, *tail = answer.what.split()
+            route = ','.join(map(str, lids[lid])) + rest.removeprefix('0')
+            queries.append(Query(f'smpquery -D {name}', ('smpquery', '-D', name, route, *tail)))
+        self.ask(queries)
+
     def _attributes(self, node_id, ports, rand):
         """(smpquery's operation, further arguments)"""
         node = self.fabric.net.nodes[node_id]
@@ -136,6 +146,7 @@ class Recorder:
                             for more in ((), ('-a',), ('-n',), ('-M',))]
                 queries += [Query('ibroute', ('ibroute', *more, '-D', route))
                             for more in ((), ('-M',))]
+            queries.append(Query('perfquery -c', ('perfquery', '-c', *SHORT, lid, '1')))
             queries.append(Query('ibportstate', ('ibportstate', *SHORT, lid, '1')))
             queries.append(Query('smpdump', ('smpdump', '-D', route, '0x15', '1')))
             queries.append(Query('smpquery nodeinfo', (
@@ -161,7 +172,7 @@ class Recorder:
             queries += [('perfquery', '-x', '-R', lid, str(n)) for n in numbers]
         for lid, node in targets:
             queries += [('perfquery', lid, '1'), ('perfquery', '-x', lid, '1'),
-                        ('perfquery', '-r', lid, '1'), ('perfquery', '-c', *SHORT, lid, '1')]
+                        ('perfquery', '-r', lid, '1')]
             if node.is_switch:
                 queries += [('perfquery', '-a', lid), ('perfquery', '-x', '-a', lid),
                             ('perfquery', '-l', lid), ('perfquery', '-x', '-l', lid)]
