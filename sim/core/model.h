@@ -119,6 +119,7 @@ enum sim_drop {
     SIM_DROP_BAD_PORT,       /* the entry names a port that does not exist, or the one it came by */
     SIM_DROP_LOOP,           /* more hops than SIM_MAX_HOPS, or a switch twice */
     SIM_DROP_NOT_FOR_US,     /* a CA port got a DLID that is not its own */
+    SIM_DROP_VL,             /* its SL maps to VL 15 at the port that it must leave by */
     SIM_DROP_PKEY,
     SIM_DROP_QKEY,
     SIM_DROP_MKEY,

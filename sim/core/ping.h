@@ -38,6 +38,12 @@ unsigned sim_ping_count(const struct sim *s);
 /* Losses since the start, appended to out as the lines above; at most the last 10,000 are kept. */
 void sim_ping_losses(const struct sim *s, unsigned stream, GString *out);
 /* -- called by transit -- */
+/* A disturbance made a second one of this packet. */
+void sim_ping_copied(struct sim *s, const struct sim_packet *p);
+/* All copies of a multicast packet ended: keys of `reached` are node << 8 | port (int64), the
+ * sender's among them. `why` is that of the first loss, SIM_DROP_COUNT = none. */
+void sim_ping_burst(struct sim *s, const struct sim_packet *p, GHashTable *reached,
+                    uint64_t doubled, enum sim_drop why, uint32_t node, unsigned port);
 void sim_ping_arrived(struct sim *s, uint32_t node, unsigned port, const struct sim_packet *p);
 void sim_ping_dropped(struct sim *s, const struct sim_packet *p, enum sim_drop why, uint32_t node,
                       unsigned port);
