@@ -15,20 +15,26 @@ static bool means_later(int error)
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EINTR;
 }
 
+void data_start(struct server *s)
+{
+    for (int i = 0; i < DATA_BATCH; i++) {
+        s->receiving.vectors[i] = (struct iovec){&s->input[i], sizeof s->input[i]};
+        s->sending.vectors[i].iov_len = sizeof(struct wire_packet);
+        s->receiving.messages[i].msg_hdr =
+            (struct msghdr){.msg_iov = &s->receiving.vectors[i], .msg_iovlen = 1};
+        s->sending.messages[i].msg_hdr =
+            (struct msghdr){.msg_iov = &s->sending.vectors[i], .msg_iovlen = 1};
+    }
+}
+
 /* One batch only: others wait, too. */
 static void receive(struct server *s, struct client *c)
 {
-    struct mmsghdr messages[DATA_BATCH];
-    struct iovec vectors[DATA_BATCH];
+    const struct mmsghdr *m = s->receiving.messages;
     struct sim_packet packet;
+    int n = recvmmsg(c->watch.fd, s->receiving.messages, DATA_BATCH, MSG_DONTWAIT, NULL);
     int64_t now;
-    int n;
 
-    for (int i = 0; i < DATA_BATCH; i++) {
-        vectors[i] = (struct iovec){&s->input[i], sizeof s->input[i]};
-        messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
-    }
-    n = recvmmsg(c->watch.fd, messages, DATA_BATCH, MSG_DONTWAIT, NULL);
     if (n < 0) {
         if (!means_later(errno))
             ctl_detach(s, c, "its socket is gone");
@@ -36,12 +42,9 @@ static void receive(struct server *s, struct client *c)
     }
     now = loop_now();
     for (int i = 0; i < n; i++) {
-        if (messages[i].msg_len != sizeof s->input[i] ||
-            (messages[i].msg_hdr.msg_flags & MSG_TRUNC)) {
+        if (m[i].msg_len != sizeof s->input[i] || (m[i].msg_hdr.msg_flags & MSG_TRUNC))
             c->malformed++;
-            continue;
-        }
-        if (clients_take(c, &s->input[i], &packet))
+        else if (clients_take(c, &s->input[i], &packet))
             sim_send(s->sim, c->node, c->port, &packet, now);
     }
 }
@@ -49,17 +52,12 @@ static void receive(struct server *s, struct client *c)
 /* Returns an errno that says that the client is gone, or 0. */
 static int send_some(struct server *s, struct client *c)
 {
-    struct mmsghdr messages[DATA_BATCH];
-    struct iovec vectors[DATA_BATCH];
-
     while (c->outbox.used) {
         unsigned n = MIN(c->outbox.used, (uint32_t)DATA_BATCH);
         int sent;
-        for (unsigned i = 0; i < n; i++) {
-            vectors[i] = (struct iovec){outbox_at(&c->outbox, i), sizeof(struct wire_packet)};
-            messages[i].msg_hdr = (struct msghdr){.msg_iov = &vectors[i], .msg_iovlen = 1};
-        }
-        sent = sendmmsg(c->watch.fd, messages, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        for (unsigned i = 0; i < n; i++)
+            s->sending.vectors[i].iov_base = outbox_at(&c->outbox, i);
+        sent = sendmmsg(c->watch.fd, s->sending.messages, n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && !means_later(errno))
             return errno;
         if (sent > 0) {

@@ -170,14 +170,15 @@ static void tell_ready(const struct server *s, struct fabric_counts counts)
 static void run(struct server *s)
 {
     while (!s->stop) {
-        int64_t until = sim_next(s->sim);
+        int64_t until = sim_next(s->sim), now;
         if (s->clients.active->len)
             until = MIN(until, s->next_look);
         loop_turn(&s->loop, until);
-        if (sim_next(s->sim) != SIM_NEVER)
-            sim_run(s->sim, loop_now());
-        if (s->clients.active->len && loop_now() >= s->next_look) {
-            s->next_look = loop_now() + LOOK_INTERVAL_NS;
+        now = loop_now();
+        if (sim_next(s->sim) <= now)
+            sim_run(s->sim, now);
+        if (s->clients.active->len && now >= s->next_look) {
+            s->next_look = now + LOOK_INTERVAL_NS;
             data_look(s);
         }
         data_flush(s);
@@ -194,7 +195,7 @@ static int serve(struct server *s, struct fabric *f)
     int status = EXIT_FAILURE;
 
     clients_create(&s->clients, s->options->clients, s->options->queue);
-    s->input = g_new(struct wire_packet, DATA_BATCH);
+    data_start(s);
     s->sim = sim_create(f, &config, &hooks, loop_now());
     fabric_destroy(f);
     commands_start(s);
@@ -214,7 +215,6 @@ static int serve(struct server *s, struct fabric *f)
     loop_close(&s->loop);
     sim_destroy(s->sim);
     clients_destroy(&s->clients);
-    g_free(s->input);
     return status;
 }
 

@@ -26,6 +26,12 @@ struct listener {
     enum address_kind kind;
 };
 
+/* Message headers for one batch, made once: the kernel wants them at each call. */
+struct batch {
+    struct mmsghdr messages[DATA_BATCH];
+    struct iovec vectors[DATA_BATCH];
+};
+
 struct server {
     const struct options *options;
     struct sim *sim;
@@ -34,8 +40,9 @@ struct server {
     struct listener listeners[ADDRESS_KINDS];
     struct watch signals;
     struct console *console;
-    struct wire_packet *input; /* DATA_BATCH packets */
-    int64_t next_look;         /* when to look for clients that are gone */
+    struct wire_packet input[DATA_BATCH];
+    struct batch receiving, sending;
+    int64_t next_look; /* when to look for clients that are gone */
     bool stop;
     uint64_t ignored, refused, unanswered; /* control requests */
 };
@@ -47,6 +54,7 @@ void ctl_close(struct server *s);
 void ctl_detach(struct server *s, struct client *c, const char *why);
 
 /* -- data.c -- */
+void data_start(struct server *s);
 /* Opens and connects the slot's data socket (kind and data address are set). 0 or an errno. */
 int data_open(struct server *s, struct client *c);
 void data_close(struct server *s, struct client *c);
