@@ -155,6 +155,22 @@ static void test_every_speed(void **state)
     }
 }
 
+static void test_links_come_up(void **state)
+{
+    struct sim *s = *state;
+    for (unsigned p = 1; p <= 2; p++) {
+        const struct sim_port *near = sim_port(s, 1, p), *far = sim_port(s, 0, p);
+        assert_int_equal(sim_port_state(near), SIM_INIT);
+        assert_int_equal(sim_port_state(far), SIM_INIT);
+        assert_int_equal(sim_phys_state(near), SIM_PHYS_LINKUP);
+        assert_int_equal(far->info[31], 2); /* LinkWidthActive 4x */
+    }
+    assert_int_equal(sim_port(s, 1, 1)->info[62] >> 4, 8); /* LinkSpeedExtActive: NDR */
+    assert_int_equal(sim_port(s, 1, 2)->info[35] >> 4, 4); /* LinkSpeedActive: QDR */
+    assert_int_equal(sim_port_state(sim_port(s, 0, 3)), SIM_DOWN);
+    assert_int_equal(s->nodes[0].sw->info[11] & 4, 4); /* PortStateChange */
+}
+
 static void test_tables(void **state)
 {
     struct sim *s = *state;
@@ -312,6 +328,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_power_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_speeds, setup, teardown),
         cmocka_unit_test(test_every_speed),
+        cmocka_unit_test_setup_teardown(test_links_come_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
         cmocka_unit_test_setup_teardown(test_find, setup, teardown),
