@@ -231,13 +231,13 @@ void judge_snapshots_free(struct sim_judge *j)
 {
     GHashTableIter it;
     gpointer value;
-    if (j->snapshots == NULL)
-        return;
-    g_hash_table_iter_init(&it, j->snapshots);
-    while (g_hash_table_iter_next(&it, NULL, &value)) {
-        g_free(((struct judge_snapshot *)value)->parts);
-        g_free(value);
+    if (j->snapshots != NULL) {
+        g_hash_table_iter_init(&it, j->snapshots);
+        while (g_hash_table_iter_next(&it, NULL, &value)) {
+            g_free(((struct judge_snapshot *)value)->parts);
+            g_free(value);
+        }
+        g_hash_table_destroy(j->snapshots);
     }
-    g_hash_table_destroy(j->snapshots);
-    judge_store_destroy(j->store);
+    judge_store_destroy(j->store); /* there without a snapshot, too: `compare x now` */
 }
