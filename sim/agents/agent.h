@@ -48,8 +48,7 @@ void sim_trap_capability(struct sim *s, uint32_t node, unsigned port); /* 144: c
 void sim_trap_description(struct sim *s, uint32_t node, unsigned port); /* 144: NodeDescription */
 void sim_trap_system_guid(struct sim *s, uint32_t node, unsigned port); /* 145 */
 void sim_trap_mkey(struct sim *s, uint32_t node, unsigned port, const struct sim_packet *p); /* 256 */
-/* 257 (P_Key), 258 (Q_Key) at an end port, whose violations they count; 259 (P_Key at a switch's
- * external port) */
+/* 257 (P_Key), 258 (Q_Key) at an end port, 259 (P_Key at a switch's external port) */
 void sim_trap_key(struct sim *s, uint32_t node, unsigned port, unsigned number,
                   const struct sim_packet *p);
 /* A TrapRepress whose key was right arrived: stops the repetition of that trap. */

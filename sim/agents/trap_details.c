@@ -100,21 +100,11 @@ static void external_port_key(struct sim *s, uint32_t node, unsigned port,
     sim_trap(s, node, port, 259, d);
 }
 
-/* PortInfo's P_KeyViolations (257) and Q_KeyViolations (258) stop at their end. */
-static void count_violation(struct sim_port *end, unsigned number)
-{
-    uint8_t *counter = end->info + (number == 257 ? 46 : 48);
-    if (get16(counter) < UINT16_MAX)
-        put16(counter, (uint16_t)(get16(counter) + 1));
-}
-
 void sim_trap_key(struct sim *s, uint32_t node, unsigned port, unsigned number,
                   const struct sim_packet *p)
 {
     uint8_t d[54] = {0};
-    struct sim_port *end = sim_end_port(s, node, port);
-    if (number == 257 || number == 258)
-        count_violation(end, number);
+    const struct sim_port *end = sim_end_port(s, node, port);
     if (number == 257 && p->dlid >= FIRST_MLID && p->dlid != SIM_LID_PERMISSIVE &&
         (end->info[51] >> 5 & 3) == SUPPRESS_MULTICAST)
         return;
