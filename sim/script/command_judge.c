@@ -102,7 +102,7 @@ static bool write_dump(struct script_call *c, const char *path, dump_fn *fn, uin
 
 static bool do_dump(struct script_call *c)
 {
-    dump_fn *fn;
+    dump_fn *fn = NULL;
     uint32_t node = SIM_NONE;
     if (!find_dump(c, &fn))
         return false;
