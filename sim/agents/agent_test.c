@@ -91,6 +91,7 @@ static void test_mute(void **state)
     agent_testing_smp(t, SIM_METHOD_GET, SIM_ATTR_NODE_INFO, 0, 0, NULL);
     assert_int_equal(agent_testing_arrive(t, CA, 1), SIM_SILENCE);
     assert_int_equal(t->s->drops[SIM_DROP_MUTE], 1);
+    assert_int_equal(t->lost, 1);
     assert_int_equal(agent_testing_get(t, CA, 2, SIM_ATTR_NODE_INFO, 0), 0);
     sim_port(t->s, SW, 0)->mute = true; /* a switch has one agent */
     uint8_t block[64] = {1};
