@@ -47,13 +47,7 @@ static uint16_t set_ports(struct sim *s, uint32_t sa_node)
 
 static void set_entry(struct sim *s, uint32_t node, uint16_t lid, uint8_t port)
 {
-    uint8_t **block = &s->nodes[node].sw->lft[lid / SIM_LFT_BLOCK];
-
-    if (!*block) {
-        *block = g_malloc(SIM_LFT_BLOCK);
-        memset(*block, NO_PORT, SIM_LFT_BLOCK);
-    }
-    (*block)[lid % SIM_LFT_BLOCK] = port;
+    sim_lft_block(s, node, lid / SIM_LFT_BLOCK)[lid % SIM_LFT_BLOCK] = port;
 }
 
 /* toward[n] = the port of switch n that leads to switch `root` */
