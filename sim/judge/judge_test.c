@@ -226,6 +226,25 @@ static void test_hostile_packets(void **state)
     assert_int_equal(c.port_infos, 256);
 }
 
+/* As a client sends it: from HOST1 by LEAF1 to SPINE1, and on to LEAF2 and HOST4. */
+static void test_sent_packets(void **state)
+{
+    struct sim *s = *state;
+    struct sim_judge_counts c;
+    for (unsigned hops = 0; hops <= 4; hops++) {
+        static const uint8_t out[] = {0, 1, 4, 2, 1};
+        struct sim_packet p = smp(CLASS_SUBN_DIRECTED, 2, ATTR_PORT_INFO, hops == 1 ? 0 : 1);
+        p.mad[MAD_HOP_COUNT] = (uint8_t)hops;
+        memcpy(p.mad + 128, out, hops + 1); /* the initial path */
+        memset(p.mad + SMP_DATA, 0, 64);
+        sim_send(s, HOST1, 1, &p, s->now);
+        assert_true(sim_judge_counts(s, HOST1, 1, &c));
+        assert_int_equal(c.sets, hops + 1);
+    }
+    assert_true(sim_judge_counts(s, SIM_NONE, 0, &c));
+    assert_int_equal(c.sets, 5);
+}
+
 /* Names of hostile nodes take the most room that a line may have. */
 static void test_long_log(void **state)
 {
@@ -571,6 +590,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lids_move, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_packets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sent_packets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unwritable_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
