@@ -150,6 +150,24 @@ static bool do_key(struct script_call *c)
 
 /* -- packets ----------------------------------------------------------------------------------- */
 
+/* What became of a packet: told at once, unless a delay keeps it. */
+static void send_and_tell(struct script_call *c, uint32_t node, unsigned port,
+                          const struct sim_packet *p)
+{
+    struct sim *s = c->s;
+    uint64_t before[SIM_DROP_COUNT];
+    unsigned under_way = sim_transit_count(s), lost = 0;
+    memcpy(before, s->drops, sizeof(before));
+    sim_transit_send(s, node, port, SIM_KIND_PING, p); /* number 0: of no stream */
+    g_string_append(c->out, "result=");
+    for (int i = 0; i < SIM_DROP_COUNT; i++)
+        if (s->drops[i] > before[i])
+            g_string_append_printf(c->out, "%s%s", lost++ > 0 ? "," : "", sim_drop_name(i));
+    if (lost == 0)
+        g_string_append(c->out, sim_transit_count(s) > under_way ? "under-way" : "arrived");
+    g_string_append_c(c->out, '\n');
+}
+
 static bool do_send(struct script_call *c)
 {
     uint32_t node;
@@ -172,7 +190,7 @@ static bool do_send(struct script_call *c)
     p.sl = (uint8_t)sl;
     p.pkey = (uint16_t)pkey;
     p.qkey = (uint32_t)qkey;
-    sim_transit_send(c->s, node, port, SIM_KIND_PING, &p); /* number 0: of no stream */
+    send_and_tell(c, node, port, &p);
     return true;
 }
 
@@ -269,6 +287,8 @@ static bool do_ping(struct script_call *c)
                script_fail(c, "there is no stream %u: see ping status", (unsigned)stream);
     if (strcmp(known[i], "stop") == 0)
         sim_ping_stop(c->s, 0);
+    else if (strcmp(known[i], "losses") == 0)
+        sim_ping_losses(c->s, 0, c->out);
     else
         for (unsigned n = 1; n <= c->s->script->last_stream; n++)
             ping_one(c, known[i], n);

@@ -30,7 +30,8 @@
  *   counter PORT NAME VALUE         a PMA counter, by its field name (SymbolErrorCounter, ...)
  *   trap PORT NUMBER                129, 130, 131, 144, 145, 256 ... as if it had happened
  *   key PORT [0x<key> [protect=N] [lease=N]]     shows or sets the M_Key, as by hand
- *   send PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]    one data packet
+ *   send PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]    one data packet; tells
+ *                                   result=arrived, under-way or why it was dropped
  *   ping start FROM TO|mlid=0x.. [rate=N] [count=N] [sl=N] [pkey=0x..]   prints the stream's number
  *   ping stop [N] | ping status [N] | ping losses [N]
  *   hosts start [NODE] [groups=0] [services=0] [paths=1] [inform=no|yes] [timeout=TIME] [retries=3]

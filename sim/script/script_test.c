@@ -432,6 +432,46 @@ static void test_effects(void **state)
                   "mft_blocks=0 sl2vl=0 vlarb=0\nok\n");
 }
 
+/* LIDs 1 to 4 and a table, as a manager would write them. */
+static void configure(struct sim *s)
+{
+    static const uint8_t nodes[] = {LEAF, HOST_A, HOST_A, HOST_B}, ports[] = {0, 1, 2, 1};
+    for (unsigned i = 0; i < 4; i++) {
+        struct sim_port *ends[] = {sim_port(s, nodes[i], ports[i]), sim_port(s, LEAF, i)};
+        for (unsigned j = 0; j < 2; j++)
+            ends[j]->info[32] = (uint8_t)((ends[j]->info[32] & 0xf0) | SIM_ACTIVE);
+        put16(ends[0]->info + 16, (uint16_t)(i + 1));
+        sim_lft_block(s, LEAF, 0)[i + 1] = (uint8_t)i;
+    }
+    put16(s->nodes[LEAF].sw->info + 6, 4);
+    put16(s->nodes[LEAF].sw->info + 18, 0xbfff);
+}
+
+static void test_traffic(void **state)
+{
+    struct sim *s = *state;
+    configure(s);
+    assert_answer(s, "send hostb dlid=2", "result=arrived\nok\n");
+    assert_answer(s, "send hostb dlid=9", "result=no-entry\nok\n");
+    assert_answer(s, "send hostb dlid=2 pkey=0x7123", "result=pkey\nok\n");
+    assert_answer(s, "ping start hostb \"host a\"[1] rate=1000 count=5", "stream=1\nok\n");
+    sim_run(s, s->now + 10 * MS);
+    assert_non_null(strstr(run(s, "ping status"), "stream=1 sent=5 answered=5 lost=0 doubled=0 "));
+    assert_answer(s, "ping start hostb \"host a\"[1] rate=1000", "stream=2\nok\n");
+    assert_ok(s, "link \"host a\"[1] down");
+    sim_run(s, s->now + 2 * MS);
+    assert_ok(s, "ping stop 2");
+    const char *answer = run(s, "ping status 2");
+    assert_non_null(strstr(answer, "stream=2 "));
+    assert_non_null(strstr(answer, " link-down="));
+    assert_null(strstr(answer, " lost=0 "));
+    assert_non_null(strstr(run(s, "ping losses 2"), "lost at \"leaf [1]\"[1] link-down\n"));
+    assert_answer(s, "ping losses 1", "ok\n");
+    assert_ok(s, "disturb hostb delay=1ms");
+    assert_answer(s, "send hostb dlid=3", "result=under-way\nok\n");
+    assert_wrong(s, "ping start hostb mlid=0xbfff", "from 49152");
+}
+
 static void test_show(void **state)
 {
     struct sim *s = *state;
@@ -512,6 +552,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fails, setup, teardown),
         cmocka_unit_test_setup_teardown(test_more, setup, teardown),
         cmocka_unit_test_setup_teardown(test_effects, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_traffic, setup, teardown),
         cmocka_unit_test_setup_teardown(test_show, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_lines, setup, teardown),
     };
