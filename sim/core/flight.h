@@ -17,10 +17,8 @@
 #define SIM_DR_HOPS 63u /* IBA 14.2.1.2: entries 1 to 63 of the paths */
 
 enum { /* bytes of a MAD: IBA 13.4.3, of an SMP: IBA 14.2.1 */
-       MAD_BASE_VERSION = 0,
-       MAD_CLASS = 1,
-       MAD_CLASS_VERSION = 2,
-       MAD_METHOD = 3,
+          MAD_CLASS = 1,
+          MAD_METHOD = 3,
        MAD_STATUS = 4, /* its first bit is D of a directed route */
        DR_HOP_POINTER = 6,
        DR_HOP_COUNT = 7,
@@ -87,6 +85,7 @@ struct sim_flights {
 void flight_run(struct sim *s, struct flight *f);
 /* Goes on with `step` at that time; works on a copy when f is on the stack. */
 struct flight *flight_sleep(struct sim *s, struct flight *f, int64_t at, enum flight_step step);
+bool flight_crowded(const struct sim *s); /* too many sleep: a packet more is lost */
 void flight_wake_at(struct sim *s, struct flight *f, int64_t at); /* another time */
 /* Ends it; the place is f->node and this port. */
 enum flight_state flight_drop(struct sim *s, struct flight *f, enum sim_drop why, unsigned port);

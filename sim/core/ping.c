@@ -10,7 +10,9 @@
 #define MAX_STREAMS 1024u /* that send, and as many ended ones whose results are kept */
 #define MAX_LOSSES 10000u
 #define MAX_RATE 1000000u
-#define ECHO 8 /* byte of the packet */
+#define ECHO 8 /* byte of the packet: */
+#define ECHO_FIRST 1
+#define ECHO_AGAIN 2 /* of a copy that arrived after another: the other one counted it */
 #define DATA_QP 2u
 
 struct loss {
@@ -24,7 +26,8 @@ struct loss {
 
 struct way { /* of one packet that is not settled yet */
     unsigned copies;
-    bool received, answered;
+    bool received, answered; /* by the first packet, whose copies are doubles */
+    bool echoed;
 };
 
 struct stream {
@@ -34,7 +37,8 @@ struct stream {
     struct sim_timer *timer; /* NULL = it sends no more */
     uint32_t next;           /* sequence number */
     GHashTable *open;        /* sequence number -> struct way */
-    GHashTable *members;     /* of a multicast stream: ports that were reached once */
+    GArray *switches;        /* of a multicast stream: all of the fabric, uint32_t */
+    int64_t started;
     int64_t last_answer;
     bool lost_since;
 };
@@ -50,8 +54,8 @@ static void stream_free(void *arg)
 {
     struct stream *t = arg;
     g_hash_table_destroy(t->open);
-    if (t->members)
-        g_hash_table_destroy(t->members);
+    if (t->switches)
+        g_array_unref(t->switches);
     g_free(t);
 }
 
@@ -104,10 +108,10 @@ static void lose(struct sim *s, struct stream *t, uint32_t sequence, enum sim_dr
         g_free(g_queue_pop_head(&s->pings->losses));
 }
 
-static void answered(struct sim *s, struct stream *t)
+static void answered(struct sim *s, struct stream *t, uint64_t ports)
 {
     struct sim_ping_result *r = &t->result;
-    r->answered++;
+    r->answered += ports;
     if (t->lost_since)
         r->longest_gap = MAX(r->longest_gap, s->now - t->last_answer);
     t->lost_since = false;
@@ -167,7 +171,11 @@ static void tick(struct sim *s, void *arg)
 {
     struct stream *t = find(s, GPOINTER_TO_UINT(arg));
     /* Counted from the start, so that rounding does not add up. */
-    t->timer = sim_timer_at(s, s->now + NS_PER_SECOND / t->spec.rate, tick, arg);
+    int64_t number = (int64_t)t->result.sent + 1;
+    t->timer = sim_timer_at(s,
+                            t->started + number / t->spec.rate * NS_PER_SECOND +
+                                number % t->spec.rate * NS_PER_SECOND / t->spec.rate,
+                            tick, arg);
     if (t->spec.count && t->result.sent + 1 >= t->spec.count)
         end(s, t);
     send_one(s, t);
@@ -177,6 +185,15 @@ static bool has_port(const struct sim *s, uint32_t node, unsigned port)
 {
     return node < s->node_count && port <= s->nodes[node].nports &&
            (s->nodes[node].sw ? port == 0 : port > 0);
+}
+
+static GArray *find_switches(const struct sim *s)
+{
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    for (uint32_t i = 0; i < s->node_count; i++)
+        if (s->nodes[i].sw)
+            g_array_append_val(all, i);
+    return all;
 }
 
 unsigned sim_ping_start(struct sim *s, const struct sim_ping_spec *spec, char *error, size_t size)
@@ -200,8 +217,8 @@ unsigned sim_ping_start(struct sim *s, const struct sim_ping_spec *spec, char *e
     t->spec = *spec;
     t->open = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
     if (spec->mlid)
-        t->members = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-    t->last_answer = s->now;
+        t->switches = find_switches(s);
+    t->last_answer = t->started = s->now;
     g_hash_table_insert(s->pings->streams, GUINT_TO_POINTER(t->number), t);
     s->pings->sending++;
     t->timer = sim_timer_at(s, s->now, tick, GUINT_TO_POINTER(t->number));
@@ -233,9 +250,12 @@ bool sim_ping_stop(struct sim *s, unsigned number)
 bool sim_ping_result(const struct sim *s, unsigned number, struct sim_ping_result *r)
 {
     const struct stream *t = find(s, number);
-    if (t)
-        *r = t->result;
-    return t != NULL;
+    if (!t)
+        return false;
+    *r = t->result;
+    if (t->lost_since) /* an outage that may last */
+        r->longest_gap = MAX(r->longest_gap, r->last_loss - t->last_answer);
+    return true;
 }
 
 unsigned sim_ping_count(const struct sim *s)
@@ -266,12 +286,13 @@ void sim_ping_copied(struct sim *s, const struct sim_packet *p)
         w->copies++;
 }
 
-static void echo(struct sim *s, uint32_t node, unsigned port, const struct sim_packet *p)
+static void echo(struct sim *s, uint32_t node, unsigned port, const struct sim_packet *p,
+                 bool again)
 {
     struct sim_packet back = *p;
     back.dlid = p->slid;
     back.slid = p->dlid;
-    back.mad[ECHO] = 1;
+    back.mad[ECHO] = again ? ECHO_AGAIN : ECHO_FIRST;
     sim_transit_send(s, node, port, SIM_KIND_PING, &back);
 }
 
@@ -291,13 +312,18 @@ void sim_ping_arrived(struct sim *s, uint32_t node, unsigned port, const struct 
         return;
     }
     if (!is_echo) {
-        t->result.doubled += w->received;
+        bool again = w->received;
+        t->result.doubled += again;
         w->received = true;
-        echo(s, node, port, p);
+        echo(s, node, port, p, again);
         return;
     }
+    if (p->mad[ECHO] == ECHO_FIRST) {
+        t->result.doubled += w->echoed;
+        w->echoed = true;
+    }
     if (!w->answered)
-        answered(s, t);
+        answered(s, t, 1);
     w->answered = true;
     settle(s, t, sequence, w, SIM_DROP_COUNT, node, port);
 }
@@ -312,24 +338,43 @@ void sim_ping_dropped(struct sim *s, const struct sim_packet *p, enum sim_drop w
         settle(s, t, sequence, w, why, node, port);
 }
 
-/* A port that an earlier packet reached and this one did not: the least in (node, port), so that it
- * does not depend on hashing; -1 = none. New ports become members. */
-static gint64 compare_members(struct stream *t, GHashTable *reached)
+/* -- multicast -- */
+
+struct coverage { /* of one packet */
+    GHashTable *reached;
+    uint32_t sequence;
+    enum sim_drop why;
+    uint64_t missing;
+};
+
+static void check_reached(struct sim *s, struct stream *t, struct coverage *c, uint32_t node,
+                          unsigned port)
 {
-    GHashTableIter iter;
-    gpointer key;
-    gint64 missing = -1;
-    g_hash_table_iter_init(&iter, t->members);
-    while (g_hash_table_iter_next(&iter, &key, NULL)) {
-        gint64 member = *(gint64 *)key;
-        if (!g_hash_table_contains(reached, key) && (missing < 0 || member < missing))
-            missing = member;
+    gint64 key = (gint64)node << 8 | port;
+    if (g_hash_table_contains(c->reached, &key))
+        return;
+    c->missing++;
+    lose(s, t, c->sequence, c->why, node, port);
+}
+
+/* The members are the ports behind this switch's ports in the entry of the MLID, if they have
+ * power, and the switch's own port 0. */
+static void check_switch(struct sim *s, struct stream *t, struct coverage *c, uint32_t node)
+{
+    const struct sim_node *n = &s->nodes[node];
+    uint64_t mask[4];
+    if (!n->powered)
+        return;
+    sim_mft(s, node, t->spec.mlid, mask);
+    if (mask[0] & 1)
+        check_reached(s, t, c, node, 0);
+    for (unsigned p = 1; p <= n->nports; p++) {
+        uint32_t peer = n->ports[p].peer_node;
+        if (!(mask[p / 64] >> (p % 64) & 1) || peer == SIM_NONE)
+            continue;
+        if (!s->nodes[peer].sw && s->nodes[peer].powered)
+            check_reached(s, t, c, peer, n->ports[p].peer_port);
     }
-    g_hash_table_iter_init(&iter, reached);
-    while (g_hash_table_iter_next(&iter, &key, NULL))
-        if (!g_hash_table_contains(t->members, key))
-            g_hash_table_add(t->members, g_memdup2(key, sizeof(gint64)));
-    return missing;
 }
 
 void sim_ping_burst(struct sim *s, const struct sim_packet *p, GHashTable *reached,
@@ -337,14 +382,18 @@ void sim_ping_burst(struct sim *s, const struct sim_packet *p, GHashTable *reach
 {
     uint32_t sequence;
     struct stream *t = stream_of(s, p, &sequence);
-    if (!t || !t->members)
+    if (!t || !t->switches)
         return;
+    struct coverage c = {.reached = reached, .sequence = sequence};
+    uint64_t others = g_hash_table_size(reached) - 1; /* without the sender */
+    c.why = why == SIM_DROP_COUNT ? SIM_DROP_NO_ENTRY : why;
     t->result.doubled += doubled;
-    gint64 missing = compare_members(t, reached);
-    if (why != SIM_DROP_COUNT)
+    for (guint i = 0; i < t->switches->len; i++)
+        check_switch(s, t, &c, g_array_index(t->switches, uint32_t, i));
+    if (!c.missing && !others && why != SIM_DROP_COUNT) /* it got nowhere near any member */
         lose(s, t, sequence, why, node, port);
-    else if (missing >= 0)
-        lose(s, t, sequence, SIM_DROP_NO_ENTRY, (uint32_t)(missing >> 8), missing & 0xff);
+    else if (!c.missing)
+        answered(s, t, others);
     else
-        answered(s, t);
+        t->result.answered += others;
 }

@@ -10,7 +10,8 @@
 void sim_send(struct sim *s, uint32_t node, unsigned port, const struct sim_packet *p, int64_t now)
 {
     sim_timers_run(s, now);
-    sim_transit_send(s, node, port, SIM_KIND_CLIENT, p);
+    if (node < s->node_count && port <= s->nodes[node].nports && (port || s->nodes[node].sw))
+        sim_transit_send(s, node, port, SIM_KIND_CLIENT, p);
 }
 
 void sim_run(struct sim *s, int64_t now)
@@ -25,7 +26,7 @@ int64_t sim_next(const struct sim *s)
 
 void sim_set_issm(struct sim *s, uint32_t node, unsigned port, bool issm, int64_t now)
 {
-    struct sim_port *p = sim_port(s, node, port);
+    struct sim_port *p = sim_end_port(s, node, port);
     sim_timers_run(s, now);
     uint32_t mask = get32(p->info + CAPABILITY_MASK);
     uint32_t wanted = issm ? mask | CAP_IS_SM : mask & ~CAP_IS_SM;
@@ -33,5 +34,5 @@ void sim_set_issm(struct sim *s, uint32_t node, unsigned port, bool issm, int64_
     if (wanted == mask)
         return;
     put32(p->info + CAPABILITY_MASK, wanted);
-    sim_trap_capability(s, node, port);
+    sim_trap_capability(s, node, p->number);
 }

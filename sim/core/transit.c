@@ -7,6 +7,8 @@
 /* A packet's delivery may send another one (a trap, a host's next request). Beyond this depth it
  * starts by a timer, so that no exchange of packets can use up the stack. */
 #define MAX_DEPTH 8u
+/* Flights that sleep: clients that send faster than processors work must not fill the memory. */
+#define MAX_ASLEEP 262144u
 
 struct sim_flights *sim_flights_create(void)
 {
@@ -33,6 +35,11 @@ void sim_flights_destroy(struct sim_flights *all)
     g_free(all);
 }
 
+bool flight_crowded(const struct sim *s)
+{
+    return s->flights->asleep.length >= MAX_ASLEEP;
+}
+
 unsigned sim_transit_count(const struct sim *s)
 {
     return s->flights->asleep.length;
@@ -57,7 +64,7 @@ static enum flight_state arrive(struct sim *s, struct flight *f)
         return FLIGHT_GOES;
     if (f->directed ? !direct_needs_processor(f) : !lid_needs_processor(s, f))
         return FLIGHT_GOES;
-    if (n->vl15_size && n->vl15_used >= n->vl15_size) {
+    if ((n->vl15_size && n->vl15_used >= n->vl15_size) || flight_crowded(s)) {
         sim_count(s, f->node, f->in, SIM_CNT_VL15_DROPPED, 1);
         return flight_drop(s, f, SIM_DROP_BUFFER, f->in);
     }
@@ -160,8 +167,6 @@ static bool valid(const struct flight *f)
     const struct sim_packet *p = &f->p;
     if (f->kind == SIM_KIND_PING)
         return p->dlid != SIM_LID_PERMISSIVE;
-    if (p->mad[MAD_BASE_VERSION] != 1)
-        return false;
     if (p->mad[MAD_CLASS] == SIM_CLASS_DIRECTED)
         return f->vl15 && direct_valid(p);
     if (f->vl15 && p->dlid >= SIM_FIRST_MLID)
@@ -228,6 +233,10 @@ void sim_transit_send(struct sim *s, uint32_t node, unsigned port, enum sim_kind
     f.held_at = NULL;
     f.timer = NULL;
     if (s->flights->depth >= MAX_DEPTH) {
+        if (flight_crowded(s)) {
+            flight_drop(s, &f, SIM_DROP_BUFFER, f.in);
+            return;
+        }
         struct flight *later = flight_sleep(s, &f, s->now, STEP_ARRIVE);
         sim_timer_cancel(s, later->timer);
         later->timer = sim_timer_at(s, s->now, start_later, later);

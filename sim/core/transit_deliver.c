@@ -32,7 +32,7 @@ static enum flight_state answer(struct sim *s, struct flight *f)
     f->directed = false;
     if (f->vl15 && p->mad[MAD_CLASS] == SIM_CLASS_DIRECTED)
         direct_start(f);
-    f->step = STEP_ARRIVE;
+    f->step = STEP_ROUTE;
     return FLIGHT_GOES;
 }
 
@@ -52,11 +52,10 @@ static bool taken(struct sim *s, const struct flight *f, unsigned port)
 static enum flight_state to_process(struct sim *s, struct flight *f)
 {
     unsigned port = s->nodes[f->node].sw ? 0 : f->in;
-    const struct sim_port *at = sim_port(s, f->node, port);
-    if (at->mute)
-        return flight_drop(s, f, SIM_DROP_MUTE, port);
     if (taken(s, f, port))
         return FLIGHT_ENDED;
+    if (sim_port(s, f->node, port)->mute)
+        return flight_drop(s, f, SIM_DROP_MUTE, port);
     if (f->burst || !is_request(f->p.mad))
         return flight_drop(s, f, SIM_DROP_UNCLAIMED, port);
     sim_mad_answer(f->p.mad, STATUS_UNSUPPORTED);

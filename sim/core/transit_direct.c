@@ -29,8 +29,17 @@ bool direct_valid(const struct sim_packet *p)
     if (mad[DR_HOP_COUNT] > SIM_DR_HOPS || mad[DR_HOP_POINTER] != 0)
         return false;
     bool back = mad[MAD_STATUS] & 0x80;
+    if (back != !!(mad[MAD_METHOD] & MAD_RESPONSE))
+        return false;
     bool lid_first = back ? ends_by_lid(mad) : starts_by_lid(mad);
     return !lid_first || (p->dlid != SIM_LID_PERMISSIVE && p->dlid < SIM_FIRST_MLID);
+}
+
+/* IBA 14.2.2.2: within the directed part both LIDs are permissive. */
+static void go_directed(struct flight *f)
+{
+    f->directed = true;
+    f->p.dlid = f->p.slid = SIM_LID_PERMISSIVE;
 }
 
 void direct_start(struct flight *f)
@@ -38,7 +47,8 @@ void direct_start(struct flight *f)
     const uint8_t *mad = f->p.mad;
     bool back = direct_is_return(f);
     f->pointer = back ? mad[DR_HOP_COUNT] : 0;
-    f->directed = !(back ? ends_by_lid(mad) : starts_by_lid(mad));
+    if (!(back ? ends_by_lid(mad) : starts_by_lid(mad)))
+        go_directed(f);
 }
 
 /* Every node that it passes handles it, but for the sender, and a requester that gets its answer.
@@ -55,6 +65,8 @@ static enum flight_state go_by_lid(struct sim *s, struct flight *f, uint16_t lid
     f->p.dlid = lid;
     f->p.slid = sim_lid(sim_end_port(s, f->node, f->in));
     f->hops = 0;
+    if (s->nodes[f->node].sw)
+        f->in = 0;
     return FLIGHT_GOES;
 }
 
@@ -96,7 +108,7 @@ enum flight_state direct_arrived(struct sim *s, struct flight *f)
                        : f->pointer == 0 && starts_by_lid(mad);
     if (!before || mad[DR_HOP_COUNT] == 0)
         return flight_deliver(s, f);
-    f->directed = true;
+    go_directed(f);
     f->hops = 0;
     return FLIGHT_GOES;
 }

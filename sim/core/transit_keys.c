@@ -13,6 +13,8 @@ enum { /* PortInfo bytes (IBA 14.2.5.6) */
        ENFORCE_OUTBOUND = 0x04,
        PKEY_VIOLATIONS = 46,
        QKEY_VIOLATIONS = 48,
+       MULTICAST_SUPPRESSION = 51, /* McastPkeyTrapSuppressionEnabled */
+       SUPPRESSION_BITS = 0x60,
 };
 
 /* IBA 10.9.3: the same key, and not two limited members. */
@@ -47,7 +49,8 @@ bool keys_allow(struct sim *s, struct flight *f, enum flight_state *state)
     f->matched = key_match(s, f->node, end->number, f->p.pkey);
     if (!f->matched) {
         count_violation(end->info + PKEY_VIOLATIONS);
-        sim_trap_key(s, f->node, end->number, 257, &f->p);
+        if (!f->burst || !(end->info[MULTICAST_SUPPRESSION] & SUPPRESSION_BITS))
+            sim_trap_key(s, f->node, end->number, 257, &f->p);
         *state = flight_drop(s, f, SIM_DROP_PKEY, f->in);
         return false;
     }

@@ -74,6 +74,8 @@ static enum flight_state disturb(struct sim *s, struct flight *f, struct sim_por
     const struct sim_disturbance *d = port->disturbance;
     if (chance(s, d->loss_ppm))
         return flight_drop(s, f, SIM_DROP_DISTURBED, f->out);
+    if (flight_crowded(s))
+        return flight_drop(s, f, SIM_DROP_BUFFER, f->out);
     if (chance(s, d->duplicate_ppm))
         duplicate(s, f, d);
     int64_t at = s->now + delay(s, d);

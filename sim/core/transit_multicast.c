@@ -4,26 +4,33 @@
 #include "sim/core/flight.h"
 #include "sim/core/ping.h"
 
-#define MAX_COPIES 65536u /* of one packet: tables with loops make them without end */
+/* Copies of one packet: tables with loops make them without end. A tree has one a link, and a link
+ * for each node. */
+#define MAX_COPIES 65536u
+#define SPARE_COPIES 1024u
 
 static gint64 key_of(uint32_t node, unsigned port)
 {
     return (gint64)node << 8 | port;
 }
 
-static bool add_reached(struct burst *b, uint32_t node, unsigned port)
+static bool has_reached(const struct burst *b, uint32_t node, unsigned port)
 {
     gint64 key = key_of(node, port);
-    if (g_hash_table_contains(b->reached, &key))
-        return false;
-    return g_hash_table_add(b->reached, g_memdup2(&key, sizeof key));
+    return g_hash_table_contains(b->reached, &key);
+}
+
+static void add_reached(struct burst *b, uint32_t node, unsigned port)
+{
+    gint64 key = key_of(node, port);
+    g_hash_table_add(b->reached, g_memdup2(&key, sizeof key));
 }
 
 struct burst *burst_new(struct sim *s, const struct flight *f)
 {
     struct burst *b = g_new0(struct burst, 1);
     b->refs = 1;
-    b->limit = MAX_COPIES;
+    b->limit = MIN(MAX_COPIES, 2 * s->node_count + SPARE_COPIES);
     b->p = f->p;
     b->kind = f->kind;
     b->why = SIM_DROP_COUNT;
@@ -44,11 +51,16 @@ void burst_unref(struct sim *s, struct burst *b)
 
 static enum flight_state reach(struct sim *s, struct flight *f, unsigned port)
 {
-    if (add_reached(f->burst, f->node, port))
-        return flight_deliver(s, f);
-    s->doubled++;
-    f->burst->doubled++;
-    return FLIGHT_ENDED;
+    enum flight_state state = FLIGHT_ENDED;
+    if (has_reached(f->burst, f->node, port)) {
+        s->doubled++;
+        f->burst->doubled++;
+        return FLIGHT_ENDED;
+    }
+    if (!keys_allow(s, f, &state))
+        return state;
+    add_reached(f->burst, f->node, port);
+    return flight_deliver(s, f);
 }
 
 /* Copies run to their end, or to sleep, one after the other. */
@@ -93,6 +105,7 @@ enum flight_state multicast_route(struct sim *s, struct flight *f)
     if ((mask[0] & 1) && !f->origin) { /* the switch itself is a member; its copy is one more */
         struct flight own = *f;
         own.heap = own.buffered = false;
+        own.timer = NULL;
         reach(s, &own, 0);
     }
     if (!send_copies(s, f, mask))
