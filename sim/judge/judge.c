@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "sim/core/timers.h"
 #include "sim/judge/private.h"
 
 struct sim_judge *sim_judge_create(void)
@@ -71,6 +72,12 @@ void sim_judge_flush(struct sim *s)
         sim_note(s, "the judge's log has ended: its file cannot be written: %s", g_strerror(why));
     }
     j->log_used = 0;
+}
+
+static void flush_due(struct sim *s, void *arg)
+{
+    s->judge->flush = NULL;
+    sim_judge_flush(s);
 }
 
 /* Opens what may be appended to without waiting: a regular file, or one that is made. */
@@ -232,6 +239,8 @@ void sim_judge_set(struct sim *s, const struct sim_judged *d)
             return;
     }
     judge_name_sender(s, from);
+    if (j->flush == NULL)
+        j->flush = sim_timer_at(s, s->now + JUDGE_FLUSH_NS, flush_due, NULL);
     char *start = (char *)j->log;
     j->log_used = (size_t)(add_line(start + j->log_used, s, from, d) - start);
 }

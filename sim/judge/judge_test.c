@@ -142,6 +142,11 @@ static void test_lines(void **state)
         "mod=00000000 key=0000000000000000 status=0000 trap=128\n"
         "2000 set refused status from=\"h00004\"[1] slid=7 to=0x0248010000000300 port=1 attr=0012 "
         "mod=00000000 key=0000000000000000 status=001c class=04\n");
+    send_lft(s, 7, 2); /* written by the timer */
+    sim_run(s, s->now + JUDGE_FLUSH_NS);
+    g_free(text);
+    assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    assert_true(g_str_has_suffix(text, " changed=2\n"));
     assert_int_equal(sim_judge_log(s, NULL), 0);
     send_lft(s, 7, 1);
     g_free(text);

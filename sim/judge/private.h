@@ -7,8 +7,9 @@
 #include "sim/judge/store.h"
 
 #define JUDGE_LOG_BYTES (1u << 20)
-#define JUDGE_LINE_BYTES 1024u /* a line is shorter */
-#define JUDGE_NAME_BYTES 320u  /* 64 hostile bytes, escaped, and the port */
+#define JUDGE_FLUSH_NS 200000000LL /* a line waits so long at most */
+#define JUDGE_LINE_BYTES 1024u     /* a line is shorter */
+#define JUDGE_NAME_BYTES 320u      /* 64 hostile bytes, escaped, and the port */
 #define JUDGE_LIDS 0x10000u
 
 enum { /* MAD header and SMP fields, IBA 13.4.3, 14.2.1 */
@@ -43,6 +44,7 @@ struct sim_judge {
     int log_fd; /* -1 = no log */
     uint8_t *log;
     size_t log_used;
+    struct sim_timer *flush; /* NULL = nothing waits */
     struct sim_judge_counts total;
     GHashTable *senders; /* node << 8 | port -> struct judge_sender */
     struct judge_sender unknown, others;
