@@ -102,8 +102,15 @@ static bool do_trap(struct script_call *c)
                            (unsigned)number);
     if (number == 259 && !is_switch)
         return script_fail(c, "only switches send trap 259: name a port of one");
-    if (!c->dry)
-        raise_trap(c->s, node, port, (unsigned)number);
+    if (c->dry)
+        return true;
+    const struct sim_port *end = sim_end_port(c->s, node, port);
+    bool is_heard = c->s->nodes[node].powered && !end->mute && sim_lid(end) != 0 &&
+                    get16(end->info + 18) != 0; /* MasterSMLID */
+    if (number == 144 || number == 145 || (number >= 256 && number <= 258))
+        port = end->number; /* these tell of the end port */
+    raise_trap(c->s, node, port, (unsigned)number);
+    g_string_append_printf(c->out, "result=%s\n", is_heard ? "raised" : "nowhere");
     return true;
 }
 

@@ -28,7 +28,8 @@
  *                                   what happens to packets that leave there; none = end
  *   service NODE|all|switches|cas TIME [buffer=N]   per SMP; buffer 0 = without a limit
  *   counter PORT NAME VALUE         a PMA counter, by its field name (SymbolErrorCounter, ...)
- *   trap PORT NUMBER                129, 130, 131, 144, 145, 256 ... as if it had happened
+ *   trap PORT NUMBER                128-131, 144, 145, 256-259, as if it had happened; tells
+ *                                   result=raised, or nowhere (no LID, no MasterSMLID, mute)
  *   key PORT [0x<key> [protect=N] [lease=N]]     shows or sets the M_Key, as by hand
  *   send PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]    one data packet; tells
  *                                   result=arrived, under-way or why it was dropped

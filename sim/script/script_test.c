@@ -452,6 +452,12 @@ static void test_traffic(void **state)
     struct sim *s = *state;
     configure(s);
     assert_answer(s, "send hostb dlid=2", "result=arrived\nok\n");
+    assert_answer(s, "trap hostb 257", "result=nowhere\nok\n");
+    put16(sim_port(s, HOST_B, 1)->info + 18, 2); /* MasterSMLID */
+    assert_answer(s, "trap hostb 257", "result=raised\nok\n");
+    assert_ok(s, "mute hostb on");
+    assert_answer(s, "trap hostb 144", "result=nowhere\nok\n");
+    assert_ok(s, "mute hostb off");
     assert_answer(s, "send hostb dlid=9", "result=no-entry\nok\n");
     assert_answer(s, "send hostb dlid=2 pkey=0x7123", "result=pkey\nok\n");
     assert_answer(s, "ping start hostb \"host a\"[1] rate=1000 count=5", "stream=1\nok\n");
