@@ -213,8 +213,8 @@ static void test_right(void **state)
         "send hostb dlid=2",
         "send hostb dlid=0xc001 pkey=0x7fff qkey=5 sl=1",
         "hosts start",
-        "hosts start hostb groups=2 services=1 paths=3 inform=yes timeout=500ms "
-        "retries=2 spread=1s lease=1min",
+        "hosts start hostb groups=2 services=1 paths=3 inform=yes timeout=500ms retries=2",
+        "hosts start spread=1s lease=1min",
         "hosts start groups=1",
         "hosts status",
         "hosts status hostb",
