@@ -218,6 +218,25 @@ static void test_held_back_for_nobody(void **state)
     t->s->nodes[0].ports[NEXT].disturbance = NULL;
 }
 
+/* What is sent from within too many deliveries starts a little later, from the top of the stack. */
+static void test_deep(void **state)
+{
+    struct transit_testing *t = *state;
+    struct sim *s = t->s;
+    struct sim_packet p = by_lid(0, 1, lid_of(HOST + 1));
+    s->flights->depth = 100;
+    sim_transit_send(s, HOST, 1, SIM_KIND_CLIENT, &p);
+    sim_transit_send(s, GUEST, 1, SIM_KIND_CLIENT, &p);
+    s->flights->depth = 0;
+    assert_int_equal(t->arrivals->len, 0);
+    assert_int_equal(sim_transit_count(s), 2);
+    sim_transit_lose_node(s, GUEST);
+    assert_int_equal(t->lost, 1);
+    sim_run(s, 0);
+    assert_int_equal(arrived(t, 0)->node, HOST);
+    assert_int_equal(s->flights->depth, 0);
+}
+
 static void test_flood_is_bounded(void **state)
 {
     struct transit_testing *t = *state;
@@ -249,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_reorder),
         cmocka_unit_test(test_delay),
         T(test_held_back_for_nobody),
+        T(test_deep),
         T(test_flood_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
