@@ -17,8 +17,8 @@
 #define SIM_DR_HOPS 63u /* IBA 14.2.1.2: entries 1 to 63 of the paths */
 
 enum { /* bytes of a MAD: IBA 13.4.3, of an SMP: IBA 14.2.1 */
-          MAD_CLASS = 1,
-          MAD_METHOD = 3,
+       MAD_CLASS = 1,
+       MAD_METHOD = 3,
        MAD_STATUS = 4, /* its first bit is D of a directed route */
        DR_HOP_POINTER = 6,
        DR_HOP_COUNT = 7,
