@@ -128,7 +128,7 @@ static void ask_at(struct host_record *r, int64_t at)
     r->due = at;
 }
 
-/* Lets records begin: groups beside the first and paths need the broadcast group. */
+/* Lets records begin. IPoIB joins other groups once its interface runs, by the broadcast group. */
 static void begin_records(struct sim *s, struct sim_host *h)
 {
     bool interface_runs = h->records[0].confirmed;
@@ -137,10 +137,9 @@ static void begin_records(struct sim *s, struct sim_host *h)
     for (unsigned i = 0; i < h->record_count; i++) {
         struct host_record *r = &h->records[i];
         enum host_kind kind = host_record_kind(h, i, &place);
-        bool needs = (kind == HOST_GROUP && place > 0) || kind == HOST_PATH;
+        bool must_wait = kind == HOST_GROUP && place > 0 && !interface_runs;
 
-        if (r->phase == HOST_IDLE && !r->confirmed && is_wanted(h, kind) &&
-            (interface_runs || !needs))
+        if (r->phase == HOST_IDLE && !r->confirmed && is_wanted(h, kind) && !must_wait)
             ask_at(r, s->now);
     }
     arm(s, h, s->now);

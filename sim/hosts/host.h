@@ -19,10 +19,10 @@
  * - services: ServiceRecords with Service IDs of its own, on a permanent lease or one that it
  *   renews at half of its time.
  * - subscriptions: InformInfo for traps 64, 65, 66 and 67, Reports to QP 1.
- * Besides, once the broadcast group is joined, it asks PathRecords to `paths` random other hosts
- * whose ports are ACTIVE.
- * The first three are `confirmed` by an answer without error; a host is `registered` when all of
- * them are confirmed under the SM LID that it knows now.
+ * Besides, it asks PathRecords to `paths` random other hosts whose ports are ACTIVE, as programs do
+ * that use the SA without IPoIB: whether or not the groups come.
+ * Groups, services and subscriptions are `confirmed` by an answer without error; a host is
+ * `registered` when all of them are confirmed under the SM LID that it knows now.
  *
  * Time-outs: a join has the 3,000 ms of IPoIB and no retry; the others time-out and retries of the
  * spec. A retry is the same MAD with the same transaction id, as of ib_mad. ib_mad hands an answer

@@ -295,13 +295,13 @@ static void check_refused(uint16_t status, bool wrong, const char *field)
     sa->wrong = wrong;
     sim_hosts_start(sa->s, SIM_NONE, &full);
     test_sa_run(sa, 2 * SECOND - MS);
-    /* no interface without its broadcast group: 1 + 2 + 4 a host, and each once */
-    expect_status(sa, field, 4 * 7);
-    expect_status(sa, "requests", 4 * 7);
+    /* no other group without the broadcast group: 1 + 2 + 4 + 3 a host, and each once */
+    expect_status(sa, field, 4 * 10);
+    expect_status(sa, "requests", 4 * 10);
     expect_status(sa, "registered", 0);
     test_sa_run(sa, 120 * SECOND);
     /* at 1, 2, 4, 8, 16, 32, 48, 64, 80, 96 and 112 s */
-    expect_status(sa, "requests", 4 * 7 * 11);
+    expect_status(sa, "requests", 4 * 10 * 11);
     sa->status = 0;
     sa->wrong = false;
     test_sa_run(sa, 130 * SECOND);
