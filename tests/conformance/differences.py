@@ -3,7 +3,7 @@
 
 An entry is
 
-    tool:    smpquery portinfo
+    tool:    smpquery portinfo, saquery PIR
     ibsim:   CapMask:.........................0x<hex>
     heddle:  CapMask:.........................0x<hex>
     reason:  why both are right, or what is wrong with ibsim
@@ -11,7 +11,8 @@ An entry is
 
 separated by an empty line. The two patterns are whole lines; `<number>` stands for decimal digits,
 `<hex>` for hexadecimal ones; a general wildcard does not exist. `(no line)` stands for a line that
-is not there. An entry that matches nothing in a full run is an error."""
+is not there. Patterns that begin with `~` are parts: the two lines must be equal but for them. A
+tool of an entry for which it matches nothing in a full run is an error."""
 import difflib
 import os
 import re
@@ -21,9 +22,10 @@ FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), 'differences.tx
 NO_LINE = '(no line)'
 KEYS = ('tool', 'ibsim', 'heddle', 'reason')
 WILDCARDS = {'<number>': r'\d+', '<hex>': r'[0-9a-fA-F]+'}
+PART = '~'
 MAX_SHOWN = 40
 
-Entry = namedtuple('Entry', KEYS)
+Entry = namedtuple('Entry', ('tools', *KEYS[1:]))
 Difference = namedtuple('Difference', 'tool what ibsim heddle')
 
 
@@ -45,7 +47,8 @@ def parse(text):
         if block and not fields['reason']:
             raise ValueError(f'differences: no reason: {block}')
         if block:
-            entries.append(Entry(**fields))
+            tools = tuple(tool.strip() for tool in fields.pop('tool').split(','))
+            entries.append(Entry(tools, **fields))
     return entries
 
 
@@ -68,7 +71,13 @@ def reads_as_literal(pattern):
 
 
 def allows(entry, difference):
-    return entry.tool == difference.tool and _matches(entry.ibsim, difference.ibsim.strip()) and \
+    if difference.tool not in entry.tools:
+        return False
+    if entry.ibsim.startswith(PART):
+        one, two = entry.ibsim.removeprefix(PART), entry.heddle.removeprefix(PART)
+        return one in difference.ibsim and \
+            difference.ibsim.replace(one, two, 1) == difference.heddle
+    return _matches(entry.ibsim, difference.ibsim.strip()) and \
         _matches(entry.heddle, difference.heddle.strip())
 
 
@@ -130,12 +139,13 @@ class Judgement:
             if entry is None:
                 new.append(difference)
             else:
-                self.used[entry] += 1
+                self.used[entry, difference.tool] += 1
         self.unlisted += new
         return new
 
     def unused(self):
-        return [e for e in self.entries if e not in self.used]
+        """(entry, tool) where there is no such difference."""
+        return [(e, tool) for e in self.entries for tool in e.tools if (e, tool) not in self.used]
 
 
 def show(differences):

@@ -25,7 +25,7 @@
 
 #define MAX_HOPS 63
 #define MAX_WINDOW 256
-#define GSI_DATA_OFFSET 64
+#define DATA_OFFSET 64 /* of SMPs and of MADs of the performance class alike */
 
 struct request {
     unsigned class, method, attribute;
@@ -51,15 +51,14 @@ static void die(const char *what, const char *detail)
     exit(2);
 }
 
-static size_t data_offset(const struct request *r)
+static bool is_smp(const struct request *r)
 {
-    bool is_smp = r->class == IB_SMI_CLASS || r->class == IB_SMI_DIRECT_CLASS;
-    return is_smp ? IB_SMP_DATA_OFFS : GSI_DATA_OFFSET;
+    return r->class == IB_SMI_CLASS || r->class == IB_SMI_DIRECT_CLASS;
 }
 
 static size_t data_size(const struct request *r)
 {
-    return data_offset(r) == IB_SMP_DATA_OFFS ? IB_SMP_DATA_SIZE : IB_MAD_SIZE - GSI_DATA_OFFSET;
+    return is_smp(r) ? IB_SMP_DATA_SIZE : IB_MAD_SIZE - DATA_OFFSET;
 }
 
 /* -- the requests ------------------------------------------------------------------------- */
@@ -185,7 +184,7 @@ static void send_request(struct request *r, uint32_t id)
         .method = r->method,
         .attr = {.id = r->attribute, .mod = r->modifier},
         .datasz = data_size(r),
-        .dataoffs = data_offset(r),
+        .dataoffs = DATA_OFFSET,
         .trid = id,
     };
     g_autofree void *umad = umad_alloc(1, umad_size() + IB_MAD_SIZE);
@@ -196,14 +195,14 @@ static void send_request(struct request *r, uint32_t id)
         target.drpath.drdlid = 0xffff;
         memcpy(target.drpath.p, r->path, sizeof(r->path));
     }
-    if (data_offset(r) == GSI_DATA_OFFSET) {
+    if (!is_smp(r)) {
         target.qp = 1;
         target.qkey = IB_DEFAULT_QP1_QKEY;
     }
     if (mad_build_pkt(umad, &rpc, &target, NULL, data) < 0) {
         die("cannot build a MAD", "");
     }
-    if (data_offset(r) == IB_SMP_DATA_OFFS) {
+    if (is_smp(r)) {
         mad_set_field64(umad_get_mad(umad), 0, IB_MAD_MKEY_F, r->m_key);
     }
     if (umad_send(client.port_id, agent_for(r->class), umad, IB_MAD_SIZE, client.timeout_ms,
@@ -218,14 +217,13 @@ static void note_answer(void *umad, uint32_t id)
     struct request *r = g_ptr_array_index(client.requests, id - 1);
     GString *text = g_string_new(NULL);
     bool is_directed = mad_get_field(mad, 0, IB_MAD_MGMTCLASS_F) == IB_SMI_DIRECT_CLASS;
-    bool is_smp = data_offset(r) == IB_SMP_DATA_OFFS;
     unsigned status = mad_get_field(mad, 0, is_directed ? IB_DRSMP_STATUS_F : IB_MAD_STATUS_F);
     unsigned method =
         mad_get_field(mad, 0, IB_MAD_METHOD_F) | mad_get_field(mad, 0, IB_MAD_RESPONSE_F) << 7;
     g_string_printf(text, "answered %04x %02x %016" PRIx64 " ", status, method,
-                    is_smp ? mad_get_field64(mad, 0, IB_MAD_MKEY_F) : 0);
+                    is_smp(r) ? mad_get_field64(mad, 0, IB_MAD_MKEY_F) : 0);
     for (size_t i = 0; i < data_size(r); i++) {
-        g_string_append_printf(text, "%02x", mad[data_offset(r) + i]);
+        g_string_append_printf(text, "%02x", mad[DATA_OFFSET + i]);
     }
     r->answer = g_string_free(text, FALSE);
 }

@@ -54,7 +54,7 @@ def _of(node, top_lid):
 
 
 def collect(sim, fabric, routes, lids, build):
-    """An Answer for each request: a line a word of four bytes, so that a difference has a place."""
+    """An Answer for each request: a line a field or a word, so that a difference has a place."""
     wanted = list(requests(fabric, routes, max(lids.values())))
     text = ''.join(line + '\n' for _, line in wanted)
     done = sim.run(fabric.client, client(build), '-w', str(WINDOW), '-t', str(TIMEOUT_MS),
@@ -62,11 +62,40 @@ def collect(sim, fabric, routes, lids, build):
     sim.check_alive()
     if done.returncode != 0:
         return [Answer('raw', 'heddle-mad-client', [done.stderr, f'exit {done.returncode}'])]
-    return [Answer(f'raw {name.split()[0]}', name, _lines(line))
+    return [Answer(f'raw {name.split()[0]}', name, _lines(line, name.split()[0]))
             for (name, _), line in zip(wanted, done.stdout.splitlines(), strict=True)]
 
 
-def _lines(answer):
+# PortInfo (IBA 14.2.5.6): (name, first bit, bits)
+PORT_INFO_FIELDS = (
+    ('M_Key', 0, 64), ('GidPrefix', 64, 64), ('LID', 128, 16), ('MasterSMLID', 144, 16),
+    ('CapabilityMask', 160, 32), ('DiagCode', 192, 16), ('M_KeyLeasePeriod', 208, 16),
+    ('LocalPortNum', 224, 8), ('LinkWidthEnabled', 232, 8), ('LinkWidthSupported', 240, 8),
+    ('LinkWidthActive', 248, 8), ('LinkSpeedSupported', 256, 4), ('PortState', 260, 4),
+    ('PortPhysicalState', 264, 4), ('LinkDownDefaultState', 268, 4), ('M_KeyProtectBits', 272, 2),
+    ('Reserved1', 274, 3), ('LMC', 277, 3), ('LinkSpeedActive', 280, 4),
+    ('LinkSpeedEnabled', 284, 4), ('NeighborMTU', 288, 4), ('MasterSMSL', 292, 4),
+    ('VLCap', 296, 4), ('InitType', 300, 4), ('VLHighLimit', 304, 8), ('VLArbHighCap', 312, 8),
+    ('VLArbLowCap', 320, 8), ('InitTypeReply', 328, 4), ('MTUCap', 332, 4),
+    ('VLStallCount', 336, 3), ('HOQLife', 339, 5), ('OperationalVLs', 344, 4),
+    ('PartitionEnforcement', 348, 2), ('FilterRaw', 350, 2), ('M_KeyViolations', 352, 16),
+    ('P_KeyViolations', 368, 16), ('Q_KeyViolations', 384, 16), ('GUIDCap', 400, 8),
+    ('ClientReregister', 408, 1), ('McastPKeyTrapSuppression', 409, 2), ('SubnetTimeOut', 411, 5),
+    ('Reserved2', 416, 3), ('RespTimeValue', 419, 5), ('LocalPhyErrors', 424, 4),
+    ('OverrunErrors', 428, 4), ('MaxCreditHint', 432, 16), ('Reserved3', 448, 8),
+    ('LinkRoundTripLatency', 456, 24), ('CapabilityMask2', 480, 16),
+    ('LinkSpeedExtActive', 496, 4), ('LinkSpeedExtSupported', 500, 4), ('Reserved4', 504, 3),
+    ('LinkSpeedExtEnabled', 507, 5))
+
+
+def _fields(data, table):
+    value, bits = int(data, 16), 4 * len(data)
+    for name, first, width in table:
+        number = value >> bits - first - width & (1 << width) - 1
+        yield f'{name}: {number:x}'
+
+
+def _lines(answer, name):
     fields = answer.split()
     if fields[0] == 'silent':
         return ['silent']
@@ -74,5 +103,8 @@ def _lines(answer):
     if int(status, 16) != 0:
         # what an attribute holds in an answer that says no is open
         return [f'status: {status}']
-    return [f'method: {method}', f'm_key: {m_key}'] + [
+    head = [f'method: {method}', f'm_key: {m_key}']
+    if name == NAMES[PORT_INFO]:
+        return head + list(_fields(data, PORT_INFO_FIELDS))
+    return head + [
         f'byte {at // 2}: {data[at:at + WORD]}' for at in range(0, len(data), WORD)]

@@ -67,7 +67,8 @@ class Simulator:
 
     def _argv(self, build):
         if self.kind == HEDDLE_SIM:
-            return [heddle_sim_program(build), self.fabric.path, '--name', self.name]
+            return [heddle_sim_program(build), '--name', self.name, '--interactive',
+                    self.fabric.path]
         nodes = self.fabric.net.nodes.values()
         switches = sum(n.is_switch for n in nodes)
         ports = sum(n.num_ports + 1 for n in nodes)

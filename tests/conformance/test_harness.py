@@ -10,7 +10,8 @@ from tools import Answer
 
 pytestmark = pytest.mark.quick
 TREE = 'pgft:2:4,2:1,2:1,1'
-CAPS = Entry('smpquery portinfo', 'CapMask:..0x<hex>', 'CapMask:..0x<hex>', 'a reason')
+CAPS = Entry(('smpquery portinfo',), 'CapMask:..0x<hex>', 'CapMask:..0x<hex>', 'a reason')
+PART = Entry(('ibnodes',), '~(one)', '~()', 'a reason')
 
 
 def test_ibsim_is_like_ibsim(make_fabric, start):
@@ -52,17 +53,26 @@ def test_an_entry_allows_no_more_than_it_says():
     assert not allowed(heddle=NO_LINE)
 
 
+def test_a_part_leaves_the_rest_equal():
+    def allowed(one, two):
+        return differences.allows(PART, Difference('ibnodes', 'w', one, two))
+    assert allowed('a (one) b', 'a () b')
+    assert not allowed('a (one) b', 'a () c')
+    assert not allowed('a (one) (one)', 'a () ()')
+    assert not allowed('a b', 'a b')
+
+
 def test_entries_that_match_nothing_are_told():
     judgement = Judgement([CAPS])
-    assert judgement.unused() == [CAPS]
-    judgement.add([Answer(CAPS.tool, 'w', ['CapMask:..0x1'])],
-                  [Answer(CAPS.tool, 'w', ['CapMask:..0x2'])])
+    assert judgement.unused() == [(CAPS, 'smpquery portinfo')]
+    judgement.add([Answer(CAPS.tools[0], 'w', ['CapMask:..0x1'])],
+                  [Answer(CAPS.tools[0], 'w', ['CapMask:..0x2'])])
     assert judgement.unused() == [] and judgement.unlisted == []
 
 
 def test_the_list_is_checked():
-    good = '# a comment\n\ntool: t\nibsim: a\nheddle: b\nreason: c\n  d\n'
-    assert parse(good) == [Entry('t', 'a', 'b', 'c d')]
+    good = '# a comment\n\ntool: t, u\nibsim: a\nheddle: b\nreason: c\n  d\n'
+    assert parse(good) == [Entry(('t', 'u'), 'a', 'b', 'c d')]
     for bad in ('tool: t\nibsim: a\nheddle: b\n', good + 'more: x\n', good.replace('c\n  d', ''),
                 'nonsense\n'):
         with pytest.raises(ValueError):

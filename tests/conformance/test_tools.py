@@ -47,7 +47,7 @@ def test_every_listed_difference_is_seen(judgement):
         pytest.skip(f'not all real fabrics are in {fabrics.real_fabrics_dir()}')
     if judgement.answers == 0:
         pytest.skip('nothing was compared in this run')
-    assert [f'{e.tool}: {e.ibsim} / {e.heddle}' for e in judgement.unused()] == []
+    assert [f'{tool}: {e.ibsim} / {e.heddle}' for e, tool in judgement.unused()] == []
 
 
 @pytest.mark.quick

@@ -148,7 +148,7 @@ class Recorder:
                             for more in ((), ('-M',))]
             queries.append(Query('perfquery -c', ('perfquery', '-c', *SHORT, lid, '1')))
             queries.append(Query('ibportstate', ('ibportstate', *SHORT, lid, '1')))
-            queries.append(Query('smpdump', ('smpdump', '-D', route, '0x15', '1')))
+            queries.append(Query('smpdump', ('smpdump', '-D', route, '0x11')))
             queries.append(Query('smpquery nodeinfo', (
                 'smpquery', '-G', 'nodeinfo', self._port_guid(node_id))))
         rand = random.Random(self.seed)
