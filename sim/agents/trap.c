@@ -42,7 +42,7 @@ struct sim_port_traps *sim_port_traps(struct sim_port *p)
 void sim_port_traps_tidy(struct sim_port *p)
 {
     const struct sim_port_traps *t = p->traps;
-    if (!t || t->timer || t->training || t->overflowed || t->given_up || t->toggle ||
+    if (!t || t->timer || t->training || t->command || t->overflowed || t->given_up || t->toggle ||
         !g_queue_is_empty((GQueue *)&t->pending))
         return;
     g_free(p->traps);
@@ -164,7 +164,7 @@ void sim_trap(struct sim *s, uint32_t node, unsigned port, unsigned number,
               const uint8_t details[54])
 {
     struct sim_port *end = sim_end_port(s, node, port);
-    if (!s->nodes[node].powered || !sim_lid(end) || !get16(end->info + 18) ||
+    if (s->traps_off || !s->nodes[node].powered || !sim_lid(end) || !get16(end->info + 18) ||
         !supported(end, number))
         return;
     struct sim_port_traps *t = sim_port_traps(end);
@@ -218,6 +218,8 @@ static void forget(struct sim *s, struct sim_port *p)
         return;
     sim_timer_cancel(s, t->timer);
     t->timer = NULL;
+    sim_timer_cancel(s, t->command);
+    t->command = NULL;
     g_queue_clear_full(&t->pending, g_free);
     t->overflowed = t->given_up = 0;
     t->toggle = false;

@@ -115,6 +115,20 @@ static void test_repeats_until_repressed(void **state)
     assert_true(sim_next(box->s) == SIM_NEVER);
 }
 
+static void test_switched_off(void **state)
+{
+    struct inbox *box = *state;
+    box->s->traps_off = true;
+    sim_trap_link_state(box->s, SWITCH);
+    run_to(box, 2 * INTERVAL);
+    box->s->traps_off = false; /* what would have been a trap is forgotten */
+    run_to(box, 4 * INTERVAL);
+    assert_int_equal(box->count, 0);
+    sim_trap_link_state(box->s, SWITCH);
+    run_to(box, 4 * INTERVAL);
+    assert_int_equal(box->count, 1);
+}
+
 static void test_wrong_represses(void **state)
 {
     struct inbox *box = *state;
@@ -402,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_link_state, setup, teardown),
         cmocka_unit_test_setup_teardown(test_repeats_until_repressed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_switched_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_represses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_represses_need_the_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_again, setup, teardown),

@@ -151,6 +151,7 @@ struct sim {
     GHashTable *by_guid;        /* node GUID (int64 key) -> number + 1, of the fabric's file */
     GHashTable *by_description; /* first of equal ones */
     uint64_t drops[SIM_DROP_COUNT];
+    bool traps_off; /* what would be a trap is forgotten */
     uint64_t smps, gmps, doubled; /* handled by agents; multicast packets that arrived twice */
     struct sim_timers *timers;
     struct sim_flights *flights;

@@ -101,6 +101,16 @@ static bool do_heal(struct script_call *c)
     return true;
 }
 
+static bool do_traps(struct script_call *c)
+{
+    bool on;
+    if (!script_on_off(c, c->argv[1], "on", "off", &on))
+        return false;
+    if (!c->dry)
+        c->s->traps_off = !on;
+    return true;
+}
+
 static bool do_mute(struct script_call *c)
 {
     uint32_t node;
@@ -249,6 +259,7 @@ static const struct script_command commands[] = {
     {"join", "", "all that left come back", 0, 0, do_join},
     {"cut", "NODE ...", "the named nodes on one side, the rest on the other", 1, -1, do_cut},
     {"heal", "", "the cut is over", 0, 0, do_heal},
+    {"traps", "on|off", "off: what would raise a trap is forgotten", 1, 1, do_traps},
     {"mute", "PORT on|off", "the link is up, the agent is silent", 2, 2, do_mute},
     {"flap", "PORT COUNT [DOWN [UP]]", "so often down and up (100ms); 0 ends it", 2, 4, do_flap},
     {"guid", "NODE 0x<guid>|own", "what NodeInfo shows", 2, 2, do_guid},

@@ -21,6 +21,7 @@
  *   leave COUNT | join              COUNT hosts picked by the seed lose power; all those come back
  *   cut NODE ... | heal             the named nodes on one side, the rest on the other
  *   mute PORT on|off                the link is up, the agent is silent; of a switch, all of it
+ *   traps on|off                    off: what would raise a trap is forgotten, as if it were lost
  *   flap PORT COUNT [DOWN [UP]]     so often down and up (100 ms); 0 ends it
  *   guid NODE 0x<guid>|own          what NodeInfo shows
  *   describe NODE "TEXT"            a new NodeDescription (trap 144)

@@ -182,6 +182,8 @@ static void test_right(void **state)
         "join",
         "cut hostb \"host a\"",
         "heal",
+        "traps off",
+        "traps on",
         "mute hostb on",
         "mute \"leaf [1]\" off",
         "flap hostb 2 10ms 5ms",
