@@ -234,15 +234,44 @@ void sim_link_bounce(struct sim *s, uint32_t node, unsigned port)
     sim_link_update(s, node, port);
 }
 
-void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys_state phys)
+static void command(struct sim *s, struct end a, enum sim_phys_state phys)
 {
-    struct end a = end_at(s, node, port);
     stop_training(s, a);
     take_down(s, a); /* by a Set: no PortStateChange at this end */
     put_phys(a.p, phys);
     if (a.p->peer_node != SIM_NONE)
         take_down_alone(s, end_at(s, a.p->peer_node, a.p->peer_port));
-    sim_link_update(s, node, port);
+    sim_link_update(s, a.node, a.p->number);
+}
+
+static void run_command(struct sim *s, void *key)
+{
+    struct end e = end_at(s, sim_key_node(key), sim_key_port(key));
+    enum sim_phys_state phys = e.p->traps->commanded;
+    e.p->traps->command = NULL;
+    command(s, e, phys);
+    sim_port_traps_tidy(e.p);
+}
+
+void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys_state phys)
+{
+    struct end e = end_at(s, node, port);
+    if (phys == SIM_PHYS_POLLING && !s->config.train_ms) {
+        command(s, e, phys);
+        return;
+    }
+    struct sim_port_traps *t = sim_port_traps(e.p);
+    t->commanded = phys;
+    if (!t->command)
+        t->command = sim_timer_at(s, s->now, run_command, sim_port_key(node, port));
+}
+
+bool sim_link_commanded(const struct sim_port *p, enum sim_phys_state *phys)
+{
+    if (!p->traps || !p->traps->command)
+        return false;
+    *phys = p->traps->commanded;
+    return true;
 }
 
 void sim_link_arm(struct sim *s, uint32_t node, unsigned port)

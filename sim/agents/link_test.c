@@ -299,6 +299,30 @@ static void test_training_ends_by_fault(void **state)
     assert_false(sim_port(s, SWITCH, 1)->training);
 }
 
+/* A manager that sets Down by way of this very link hears that it was done. */
+static void test_answer_leaves_first(void **state)
+{
+    struct sim *s = *state;
+    uint8_t info[64];
+    sim_run(s, 20 * MS);
+    activate(s);
+    test_get(s, HOST, 1, info);
+    info[32] = (uint8_t)((info[32] & 0xf0) | SIM_DOWN);
+    info[33] = 0;
+    assert_int_equal(sim_sma_port_info(s, HOST, 1, true, 1, info, true), 0);
+    assert_int_equal(info[32] & 0x0f, SIM_DOWN);
+    assert_int_equal(info[33] >> 4, SIM_PHYS_POLLING);
+    assert_true(sim_link_carries(s, HOST, 1, true));
+    info[32] &= 0xf0;
+    info[33] = SIM_PHYS_DISABLED << 4; /* the last command counts */
+    assert_int_equal(sim_sma_port_info(s, HOST, 1, true, 1, info, true), 0);
+    assert_int_equal(info[33] >> 4, SIM_PHYS_DISABLED);
+    sim_run(s, s->now);
+    assert_false(sim_link_carries(s, HOST, 1, true));
+    assert_states(s, SIM_DOWN, SIM_DOWN, SIM_PHYS_DISABLED);
+    assert_null(sim_port(s, HOST, 1)->traps);
+}
+
 static void test_destroyed_while_training(void **state)
 {
     sim_link_bounce(*state, HOST, 1); /* the sanitizer sees what teardown leaves */
@@ -368,6 +392,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_host_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_training, setup_training, teardown),
         cmocka_unit_test_setup_teardown(test_training_ends_by_fault, setup_training, teardown),
+        cmocka_unit_test_setup_teardown(test_answer_leaves_first, setup_training, teardown),
         cmocka_unit_test_setup_teardown(test_destroyed_while_training, setup_training, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,11 +29,17 @@ static bool target_port(const struct sim_node *n, unsigned arrived, bool set, ui
     return *target <= n->nports && (n->sw || !set || *target == arrived);
 }
 
-/* IBA 14.2.4.1: from protection level 1 on the key is shown to those only who know it. */
+/* IBA 14.2.4.1: from protection level 1 on the key is shown to those only who know it. A link that
+ * goes down as soon as the answer is gone shows as down. */
 static void show(const struct sim_port *p, unsigned arrived, bool key_matches, uint8_t data[64])
 {
+    enum sim_phys_state phys;
     memcpy(data, p->info, 64);
     data[28] = (uint8_t)arrived; /* LocalPortNum */
+    if (sim_link_commanded(p, &phys)) {
+        data[32] = (uint8_t)((data[32] & 0xf0) | SIM_DOWN);
+        data[33] = (uint8_t)(phys << 4 | (data[33] & 0x0f));
+    }
     if (!key_matches && data[34] >> 6)
         memset(data, 0, 8);
 }

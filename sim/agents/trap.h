@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What waits at a port: notices that are repeated until repressed, and the timer of its link.
+/* What waits at a port: notices that are repeated until repressed, and the timers of its link.
  *
  * Notices (IBA 13.4.8, 13.4.9): each is sent as a Trap to the port's MasterSMLID and repeated until
  * a TrapRepress with its transaction id comes. One port sends one Trap in each interval, that of
@@ -24,6 +24,8 @@ struct sim_port_traps {
     GQueue pending;             /* struct notice of trap.c; the next to be sent first */
     struct sim_timer *timer;    /* the next turn; NULL = none needed */
     struct sim_timer *training; /* link.c: when the link comes up; at one of its ends */
+    struct sim_timer *command;  /* link.c: a Set that takes the link down, once it is answered */
+    enum sim_phys_state commanded;
     uint64_t overflowed, given_up;
     bool toggle; /* NoticeToggle of the head of the queue */
 };
