@@ -306,6 +306,14 @@ static bool simulator_answers(const uint8_t *mad)
     return mad_is_smp(mad) || mad_class(mad) == MAD_CLASS_PERF;
 }
 
+/* Whether a directed SMP sets out by LID: a combined route (IBA 14.2.2), whose directed part starts at
+ * the switch of that LID (for an answer, ended by LID at this port). */
+static bool starts_by_lid(const uint8_t *mad)
+{
+    const uint8_t *lid = mad + (mad_is_response(mad) ? SMP_DR_DLID : SMP_DR_SLID);
+    return lid[0] != 0xff || lid[1] != 0xff;
+}
+
 /* The packet as it goes out: with our transaction id where it asks something. */
 static void make_packet(const struct port *p, const struct match_agent *agent,
                         const struct ib_user_mad *umad, size_t length, struct wire_packet *packet)
@@ -321,7 +329,8 @@ static void make_packet(const struct port *p, const struct match_agent *agent,
         mad[SMP_HOP_POINTER] = 0;
         if (mad_is_response(mad))
             mad[4] |= SMP_DIRECTION_BIT;
-        packet->dlid = packet->slid = htons(WIRE_LID_DIRECTED);
+        if (!starts_by_lid(mad))
+            packet->dlid = packet->slid = htons(WIRE_LID_DIRECTED);
     }
 }
 

@@ -20,7 +20,7 @@ enum mode { ANSWER, BOUNCE, SWALLOW, ECHO_AS_REQUEST };
 static struct {
     int ctl, out;
     pthread_t thread;
-    _Atomic int mode, seen, stop;
+    _Atomic int mode, seen, stop, dlid;
     char name[64];
 } sim;
 
@@ -64,6 +64,7 @@ static void on_data(void)
         mode = ANSWER;
     else
         sim.seen++;
+    sim.dlid = wire_packet_dlid(&p);
     if (mode == SWALLOW)
         return;
     if (mode == BOUNCE)
@@ -328,6 +329,26 @@ static void test_death(void **state)
     assert_int_equal(port_send(f->file, id, f->umad, MAD_BYTES, 100, 0), ENODEV);
 }
 
+/* A directed route starts at the own port, or by LID at a distant switch (smpquery -c). */
+static void test_combined_routes_set_out_by_lid(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id = add_agent(f, MAD_CLASS_SM_DIRECT, 1, false, 0);
+    size_t length;
+
+    for (int combined = 0; combined < 2; combined++) {
+        prepare(f, MAD_CLASS_SM_DIRECT, 1, 1, 5 + combined);
+        f->umad->addr.qpn = 0;
+        memset(f->umad->data + SMP_DR_SLID, 0xff, 4);
+        if (combined)
+            memcpy(f->umad->data + SMP_DR_SLID, (uint8_t[]){0, 9}, 2);
+        assert_int_equal(port_send(f->file, id, f->umad, MAD_BYTES, 1000, 0), 0);
+        assert_int_equal(await(f, MAD_BYTES, &length, 1000), 0);
+        assert_int_equal(f->umad->status, 0);
+        assert_int_equal(sim.dlid, combined ? 7 : WIRE_LID_DIRECTED);
+    }
+}
+
 #define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -338,6 +359,7 @@ int main(void)
         PORT_TEST(test_a_packet_given_back_is_no_verdict),
         PORT_TEST(test_more_than_the_window),
         PORT_TEST(test_senders_at_once),
+        PORT_TEST(test_combined_routes_set_out_by_lid),
         PORT_TEST(test_long_mad),
         PORT_TEST(test_death),
     };
