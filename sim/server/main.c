@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -218,6 +219,17 @@ static int serve(struct server *s, struct fabric *f)
     return status;
 }
 
+/* Each client takes a descriptor; the usual limit of 1024 is that of programs that use select. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -229,6 +241,7 @@ int main(int argc, char **argv)
         return status;
     log_open("heddle-sim", options.log_level);
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    allow_descriptors();
     f = load(options.fabric);
     return f ? serve(&server, f) : EXIT_FAILURE;
 }
