@@ -253,10 +253,11 @@ static void run_command(struct sim *s, void *key)
     sim_port_traps_tidy(e.p);
 }
 
-void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys_state phys)
+void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys_state phys,
+                      bool asked_by_it)
 {
     struct end e = end_at(s, node, port);
-    if (phys == SIM_PHYS_POLLING && !s->config.train_ms) {
+    if (!asked_by_it || (phys == SIM_PHYS_POLLING && !s->config.train_ms)) {
         command(s, e, phys);
         return;
     }
@@ -264,14 +265,6 @@ void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys
     t->commanded = phys;
     if (!t->command)
         t->command = sim_timer_at(s, s->now, run_command, sim_port_key(node, port));
-}
-
-bool sim_link_commanded(const struct sim_port *p, enum sim_phys_state *phys)
-{
-    if (!p->traps || !p->traps->command)
-        return false;
-    *phys = p->traps->commanded;
-    return true;
 }
 
 void sim_link_arm(struct sim *s, uint32_t node, unsigned port)

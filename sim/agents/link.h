@@ -27,11 +27,11 @@ static inline uint32_t sim_capability_mask(const struct sim_port *end)
 void sim_link_arm(struct sim *s, uint32_t node, unsigned port);
 void sim_link_activate(struct sim *s, uint32_t node, unsigned port);
 /* Set(PortInfo.PortPhysicalState) to Sleep, Polling or Disabled: the link goes down. It comes up
- * again unless one end is Disabled. The answer to the Set leaves first, as its way may be this
- * link; where the link is back at once (Polling without train_ms) nothing has to wait. */
-void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys_state phys);
-/* Whether such a command waits for the answer to be gone, and which one. */
-bool sim_link_commanded(const struct sim_port *p, enum sim_phys_state *phys);
+ * again unless one end is Disabled. Where the Set came by this very link, it goes down only when
+ * the answer has left, which shows it as it still is; unless it is back at once (Polling without
+ * train_ms), when nothing has to wait. */
+void sim_link_command(struct sim *s, uint32_t node, unsigned port, enum sim_phys_state phys,
+                      bool asked_by_it);
 /* The other end of the cable at this port, NULL = none. */
 struct sim_port *sim_link_peer(struct sim *s, const struct sim_port *p);
 

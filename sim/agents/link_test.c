@@ -299,28 +299,36 @@ static void test_training_ends_by_fault(void **state)
     assert_false(sim_port(s, SWITCH, 1)->training);
 }
 
-/* A manager that sets Down by way of this very link hears that it was done. */
+static uint16_t set_phys_by_way_of(struct sim *s, uint32_t node, unsigned port, unsigned arrived,
+                                   unsigned phys, uint8_t info[64])
+{
+    test_get(s, node, port, info);
+    info[32] &= 0xf0;
+    info[33] = (uint8_t)(phys << 4);
+    return sim_sma_port_info(s, node, arrived, true, port, info, true);
+}
+
+/* A manager that takes a link down by way of this very link gets its answer. */
 static void test_answer_leaves_first(void **state)
 {
     struct sim *s = *state;
     uint8_t info[64];
     sim_run(s, 20 * MS);
     activate(s);
-    test_get(s, HOST, 1, info);
-    info[32] = (uint8_t)((info[32] & 0xf0) | SIM_DOWN);
-    info[33] = 0;
-    assert_int_equal(sim_sma_port_info(s, HOST, 1, true, 1, info, true), 0);
-    assert_int_equal(info[32] & 0x0f, SIM_DOWN);
-    assert_int_equal(info[33] >> 4, SIM_PHYS_POLLING);
+    assert_int_equal(set_phys_by_way_of(s, HOST, 1, 1, SIM_PHYS_POLLING, info), 0);
+    assert_int_equal(info[32] & 0x0f, SIM_ACTIVE); /* as it still is */
     assert_true(sim_link_carries(s, HOST, 1, true));
-    info[32] &= 0xf0;
-    info[33] = SIM_PHYS_DISABLED << 4; /* the last command counts */
-    assert_int_equal(sim_sma_port_info(s, HOST, 1, true, 1, info, true), 0);
-    assert_int_equal(info[33] >> 4, SIM_PHYS_DISABLED);
-    sim_run(s, s->now);
+    assert_int_equal(set_phys_by_way_of(s, HOST, 1, 1, SIM_PHYS_DISABLED, info), 0);
+    assert_true(sim_link_carries(s, HOST, 1, true));
+    sim_run(s, s->now); /* the last command counts */
     assert_false(sim_link_carries(s, HOST, 1, true));
     assert_states(s, SIM_DOWN, SIM_DOWN, SIM_PHYS_DISABLED);
     assert_null(sim_port(s, HOST, 1)->traps);
+    /* by way of another link it is down at once, and shows it */
+    assert_int_equal(set_phys_by_way_of(s, SWITCH, 2, 3, SIM_PHYS_DISABLED, info), 0);
+    assert_int_equal(info[32] & 0x0f, SIM_DOWN);
+    assert_int_equal(info[33] >> 4, SIM_PHYS_DISABLED);
+    assert_false(sim_link_carries(s, SWITCH, 2, true));
 }
 
 static void test_destroyed_while_training(void **state)

@@ -29,17 +29,11 @@ static bool target_port(const struct sim_node *n, unsigned arrived, bool set, ui
     return *target <= n->nports && (n->sw || !set || *target == arrived);
 }
 
-/* IBA 14.2.4.1: from protection level 1 on the key is shown to those only who know it. A link that
- * goes down as soon as the answer is gone shows as down. */
+/* IBA 14.2.4.1: from protection level 1 on the key is shown to those only who know it. */
 static void show(const struct sim_port *p, unsigned arrived, bool key_matches, uint8_t data[64])
 {
-    enum sim_phys_state phys;
     memcpy(data, p->info, 64);
     data[28] = (uint8_t)arrived; /* LocalPortNum */
-    if (sim_link_commanded(p, &phys)) {
-        data[32] = (uint8_t)((data[32] & 0xf0) | SIM_DOWN);
-        data[33] = (uint8_t)(phys << 4 | (data[33] & 0x0f));
-    }
     if (!key_matches && data[34] >> 6)
         memset(data, 0, 8);
 }
@@ -78,13 +72,15 @@ static bool commands_legal(const struct sim_port *p, const uint8_t *in)
 }
 
 /* Where a Set of PortState Down leaves the physical state: where it was told, else training. */
-static void run_commands(struct sim *s, uint32_t node, unsigned port, unsigned state, unsigned phys)
+static void run_commands(struct sim *s, uint32_t node, unsigned port, const uint8_t *in,
+                         bool asked_by_it)
 {
     struct sim_port *p = sim_port(s, node, port);
+    unsigned state = in[32] & 0x0f, phys = in[33] >> 4;
     if (phys)
-        sim_link_command(s, node, port, (enum sim_phys_state)phys);
+        sim_link_command(s, node, port, (enum sim_phys_state)phys, asked_by_it);
     else if (state == SIM_DOWN && sim_port_state(p) != SIM_DOWN)
-        sim_link_command(s, node, port, SIM_PHYS_POLLING);
+        sim_link_command(s, node, port, SIM_PHYS_POLLING, asked_by_it);
     else if (state == SIM_ARMED && sim_port_state(p) == SIM_INIT)
         sim_link_arm(s, node, port);
     else if (state == SIM_ACTIVE)
@@ -102,8 +98,8 @@ static void tell_host(struct sim *s, uint32_t node, unsigned port, bool moved, b
         sim_host_event(s, node, port, SIM_HOST_REREGISTER);
 }
 
-static bool set_port_info(struct sim *s, uint32_t node, unsigned port, bool extended,
-                          const uint8_t in[64])
+static bool set_port_info(struct sim *s, uint32_t node, unsigned port, unsigned arrived,
+                          bool extended, const uint8_t in[64])
 {
     struct sim_port *p = sim_port(s, node, port);
     const struct sim_port *peer = sim_link_peer(s, p);
@@ -123,7 +119,7 @@ static bool set_port_info(struct sim *s, uint32_t node, unsigned port, bool exte
     memcpy(p->info, c.out, 64);
     tell_host(s, node, port, moved, in[51] & CLIENT_REREGISTER);
     if (link)
-        run_commands(s, node, port, in[32] & 0x0f, in[33] >> 4);
+        run_commands(s, node, port, in, port == arrived);
     return true;
 }
 
@@ -135,7 +131,7 @@ uint16_t sim_sma_port_info(struct sim *s, uint32_t node, unsigned port, bool set
     if (!target_port(&s->nodes[node], port, set, modifier, &target))
         return STATUS_INVALID;
     if (set)
-        legal = set_port_info(s, node, target, modifier & MODIFIER_EXTENDED_SPEEDS, data);
+        legal = set_port_info(s, node, target, port, modifier & MODIFIER_EXTENDED_SPEEDS, data);
     bool same_key = s->nodes[node].sw || target == port;
     show(sim_port(s, node, target), port, key_matches && same_key, data);
     return legal ? 0 : STATUS_INVALID;
