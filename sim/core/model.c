@@ -80,7 +80,8 @@ static uint8_t widths_of(unsigned width)
 }
 
 /* A port whose width or speed is open has its peer's, or the best of its node's ports: the ports
- * of a device are alike, and a cable may be moved to one that has none now. */
+ * of a device are alike, and a cable may be moved to one that has none now. Port 0 of a switch has
+ * the best, too: its capability masks are those of the whole switch (IBA 14.2.5.6). */
 static void set_supported(const struct fabric *f, const struct fabric_node *n, unsigned number,
                           struct sim_port *p)
 {
@@ -91,7 +92,7 @@ static void set_supported(const struct fabric *f, const struct fabric_node *n, u
         width = width ? width : far->width;
         speed = speed ? speed : far->speed;
     } else {
-        for (unsigned i = 1; number > 0 && i <= n->nports; i++) {
+        for (unsigned i = 1; i <= n->nports; i++) {
             speed = MAX(speed, n->ports[i].speed);
             width = n->ports[i].width > width && n->ports[i].width < 16 ? n->ports[i].width : width;
         }

@@ -120,6 +120,9 @@ static void test_speeds(void **state)
     assert_int_equal(get16(qdr + 60), 0);
     /* a port without a cable is as good as the best of its switch */
     assert_int_equal(sim_port(s, 0, 3)->info[62] & 15, 15);
+    /* and port 0 of the switch tells what its links can do */
+    assert_int_equal(get32(sim_port(s, 0, 0)->info + 20) & 0xc000, 0xc000);
+    assert_int_equal(get16(sim_port(s, 0, 0)->info + 60), 0x420);
     sim_node_reset(s, 1);
     assert_int_equal(ndr[30], 3);
     assert_int_equal(ndr[62] & 15, 15);
