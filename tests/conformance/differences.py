@@ -23,6 +23,7 @@ NO_LINE = '(no line)'
 KEYS = ('tool', 'ibsim', 'heddle', 'reason')
 WILDCARDS = {'<number>': r'\d+', '<hex>': r'[0-9a-fA-F]+'}
 PART = '~'
+WINDOW, ANCHOR = 96, 3  # lines
 MAX_SHOWN = 40
 
 Entry = namedtuple('Entry', ('tools', *KEYS[1:]))
@@ -98,11 +99,24 @@ def compare(one, two):
 
 
 def _pairs(one, two):
-    """Lines that differ, set side by side by their field."""
-    matcher = difflib.SequenceMatcher(None, one, two, autojunk=False)
-    for kind, a, a_end, b, b_end in matcher.get_opcodes():
-        if kind != 'equal':
-            yield from _align(one[a:a_end], two[b:b_end])
+    """Lines that differ, set side by side by their field. Long texts go window by window: each is
+    aligned up to its last run of equal lines."""
+    i = j = 0
+    while i < len(one) or j < len(two):
+        if i < len(one) and j < len(two) and one[i] == two[j]:
+            i, j = i + 1, j + 1
+            continue
+        a, b = one[i:i + WINDOW], two[j:j + WINDOW]
+        blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+        runs = [n for n, (kind, start, end, _, _) in enumerate(blocks)
+                if kind == 'equal' and end - start >= ANCHOR]
+        at_end = i + WINDOW >= len(one) and j + WINDOW >= len(two)
+        if runs and not at_end:
+            blocks = blocks[:runs[-1] + 1]
+        for kind, start, end, other, other_end in blocks:
+            if kind != 'equal':
+                yield from _align(a[start:end], b[other:other_end])
+        i, j = i + blocks[-1][2], j + blocks[-1][4]
 
 
 def _align(one, two):

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from simulators import Failed, find_program
 
 PARALLEL = 2
+MANY_NODES = 100  # so many, and records of all pairs of them are too many
 SHORT = ('-t', '100')  # for what ibsim never answers
 # tool: what the list of differences calls it; what: the command as a person would type it
 Answer = namedtuple('Answer', 'tool what lines')
@@ -25,10 +26,8 @@ NORMALISE = (
     (re.compile(r'heddle-conformance-\d+-\d+'), '<simulator>'),
 )
 
-SAQUERY = {
-    'CPI': (), 'NR': (), 'PIR': (), 'SL2VL': (), 'PKTR': (), 'VLAR': (), 'IIR': (), 'LR': (),
-    'SR': (), 'MCMR': (), 'LFTR': (), 'MFTR': (), 'GIR': (), 'SWIR': (), 'SMIR': (),
-}
+SAQUERY = ('CPI', 'NR', 'PIR', 'SL2VL', 'PKTR', 'VLAR', 'IIR', 'LR', 'SR', 'MCMR', 'LFTR', 'MFTR', 'GIR',
+           'SWIR', 'SMIR')
 SAQUERY_OPTIONS = ('-p', '-N', '-s', '-g', '-m', '-x', '-c', '-S', '-I', '-D')
 OF_NODE = ('nodeinfo', 'nodedesc', 'guidinfo')
 OF_PORT = ('portinfo', 'portinfoextended', 'pkeys', 'sl2vl', 'vlarb', 'mepi')
@@ -80,6 +79,9 @@ class Recorder:
 
     def lid(self, node_id):
         return self.lids[self.fabric.net.nodes[node_id].guid]
+
+    def _few_nodes(self):
+        return len(self.lids) < MANY_NODES
 
     def walk(self):
         self.ask(Query(argv[0], argv) for argv in WALKS)
@@ -180,10 +182,9 @@ class Recorder:
                   for argv in queries), parallel=1)
 
     def query_records(self, tool='saquery', pairs=4):
-        """saquery: every kind of record, and names, LIDs and paths of some nodes. OpenSM answers
-        PathRecords of all pairs only to small fabrics: -p is left out of the larger ones."""
+        """saquery: every kind of record, and names, LIDs and paths of some nodes."""
         queries = [Query(f'{tool} {name}', ('saquery', name)) for name in SAQUERY]
-        options = [o for o in SAQUERY_OPTIONS if o != '-p' or len(self.lids) < 200]
+        options = [o for o in SAQUERY_OPTIONS if o != '-p' or self._few_nodes()]
         queries += [Query(f'{tool} {option}', ('saquery', option)) for option in options]
         rand = random.Random(self.seed)
         nodes = list(self.routes)
@@ -204,8 +205,9 @@ class Recorder:
     def run_osmtest(self):
         """An inventory, all validations against it, and what they left in the SA."""
         file = 'inventory'
+        more = () if self._few_nodes() else ('-d1',)  # no paths of all pairs
         top = f'{max(self.lids.values()) + 1:#x}'
-        flows = (('-f', 'c', '-m', top, '-i', file), ('-f', 'v', '-i', file),
+        flows = (('-f', 'c', '-m', top, '-i', file, *more), ('-f', 'v', '-i', file, *more),
                  ('-f', 's', '-i', file), ('-f', 'm', '-i', file), ('-f', 'q', '-i', file))
         # -l: not into /var/log, where the next run would append
         self.ask((Query('osmtest', ('osmtest', *flow, '-l', 'osmtest.log')) for flow in flows),
