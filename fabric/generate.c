@@ -1,188 +1,165 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generators of fabrics: parallel-ports generalised fat trees. */
+/* The registry of generators, and what they share. */
 #include "fabric/generate.h"
 
-#include <glib.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "fabric/generator.h"
 
-#define MAX_LEVELS 8
-#define MAX_FACTOR FABRIC_MAX_PORTS
-#define MAX_LIDS 49151 /* unicast LIDs: 0x0001 to 0xBFFF */
-#define EXAMPLE "pgft:3:16,16,8:1,16,4:1,1,1"
+static const struct generator *const generators[] = {
+    &generator_pgft,      &generator_rail,           &generator_torus, &generator_mesh,
+    &generator_dragonfly, &generator_dragonfly_plus, &generator_random};
 
-/* Index 0 of m, w, p is unused: level i of the paper is [i]. */
-struct pgft {
-    unsigned height;
-    uint32_t m[MAX_LEVELS + 2], w[MAX_LEVELS + 2], p[MAX_LEVELS + 2];
-    uint32_t count[MAX_LEVELS + 1]; /* nodes of each level */
-    uint32_t first[MAX_LEVELS + 1]; /* number of its first node in the fabric */
-    uint32_t width[MAX_LEVELS + 1]; /* w_1 * .. * w_i: nodes of level i that share a subtree */
-};
+const struct fabric_generator *fabric_generator_at(size_t index)
+{
+    return index < G_N_ELEMENTS(generators) ? &generators[index]->about : NULL;
+}
+
+/* The generator with the name before the first colon, or NULL. */
+static const struct generator *find(const char *spec)
+{
+    size_t length = strcspn(spec, ":");
+    for (size_t i = 0; spec[length] == ':' && i < G_N_ELEMENTS(generators); i++) {
+        const char *name = generators[i]->about.name;
+        if (strlen(name) == length && strncmp(spec, name, length) == 0)
+            return generators[i];
+    }
+    return NULL;
+}
 
 bool fabric_is_generator(const char *spec)
 {
-    return g_str_has_prefix(spec, "pgft:");
+    return find(spec) != NULL;
 }
 
-static bool parse_factors(const char *text, unsigned height, const char *what, uint32_t *factors,
-                          char *error, size_t error_size)
+/* -- reading a spec -------------------------------------------------------------------------- */
+
+bool generator_fail(struct generator_spec *spec, const char *format, ...)
 {
-    g_auto(GStrv) items = g_strsplit(text, ",", -1);
-    if (g_strv_length(items) != height) {
-        g_snprintf(error, error_size, "%s has %u values where %u levels need %u, as in %s", what,
-                   g_strv_length(items), height, height, EXAMPLE);
-        return false;
+    va_list args;
+    va_start(args, format);
+    g_vsnprintf(spec->error, sizeof spec->error, format, args);
+    va_end(args);
+    return false;
+}
+
+/* What was typed, for an error: one line, not too long. */
+static char *shown(const char *text, size_t length)
+{
+    g_autofree char *start = g_strndup(text, length);
+    return g_strescape(start, "\\\"");
+}
+
+bool generator_value(struct generator_spec *spec, const char *text, const char *what, uint32_t min,
+                     uint32_t max, uint32_t *value)
+{
+    uint64_t v;
+    if (!parse_uint(text, min, max, &v)) {
+        g_autofree char *found = shown(text, 20);
+        return generator_fail(spec, "%s is \"%s\": expected %u to %u, as in %s", what, found, min,
+                              max, spec->example);
     }
-    for (unsigned i = 0; i < height; i++) {
-        uint64_t v;
-        if (!parse_uint(items[i], 1, MAX_FACTOR, &v)) {
-            g_snprintf(error, error_size, "%s of level %u is \"%.20s\": expected 1 to %d, as in %s",
-                       what, i + 1, items[i], MAX_FACTOR, EXAMPLE);
-            return false;
-        }
-        factors[i + 1] = v;
-    }
+    *value = v;
     return true;
 }
 
-static bool parse_pgft(const char *spec, struct pgft *t, char *error, size_t error_size)
+bool generator_field(struct generator_spec *spec, unsigned field, const char *what, uint32_t min,
+                     uint32_t max, uint32_t *value)
 {
-    g_auto(GStrv) parts = g_strsplit(spec, ":", -1);
-    uint64_t height;
-    if (g_strv_length(parts) != 5) {
-        g_snprintf(error, error_size,
-                   "expected pgft:LEVELS:CHILDREN,..:PARENTS,..:LINKS,.., as in %s", EXAMPLE);
-        return false;
-    }
-    if (!parse_uint(parts[1], 1, MAX_LEVELS, &height)) {
-        g_snprintf(error, error_size, "levels is \"%.20s\": expected 1 to %d, as in %s", parts[1],
-                   MAX_LEVELS, EXAMPLE);
-        return false;
-    }
-    t->height = height;
-    return parse_factors(parts[2], t->height, "children (m)", t->m, error, error_size) &&
-           parse_factors(parts[3], t->height, "parents (w)", t->w, error, error_size) &&
-           parse_factors(parts[4], t->height, "links (p)", t->p, error, error_size);
+    return field >= spec->count ||
+           generator_value(spec, spec->fields[field], what, min, max, value);
 }
 
-/* Nodes of a level, or 0 when they are more than there can be LIDs. */
-static uint32_t level_count(const struct pgft *t, unsigned level)
+bool generator_ports_fit(struct generator_spec *spec, const char *node, uint64_t ports)
 {
-    uint64_t n = 1;
-    for (unsigned i = 1; i <= t->height; i++) {
-        n *= i <= level ? t->w[i] : t->m[i];
-        if (n > MAX_LIDS)
-            return 0;
+    return ports <= FABRIC_MAX_PORTS ||
+           generator_fail(spec, "%s would need %" G_GUINT64_FORMAT " ports, the limit is %d", node,
+                          ports, FABRIC_MAX_PORTS);
+}
+
+bool generator_lids_fit(struct generator_spec *spec, uint64_t lids)
+{
+    return lids <= GENERATOR_MAX_LIDS ||
+           generator_fail(spec,
+                          "the fabric needs more than the %d LIDs of a subnet (each switch and "
+                          "each port of a CA needs one)",
+                          GENERATOR_MAX_LIDS);
+}
+
+static struct fabric *make(const char *text, struct generator_spec *spec)
+{
+    const struct generator *g = find(text);
+    if (g == NULL) {
+        g_autoptr(GString) names = g_string_new(NULL);
+        for (size_t i = 0; i < G_N_ELEMENTS(generators); i++)
+            g_string_append_printf(names, "%s%s", i ? ", " : "", generators[i]->about.name);
+        generator_fail(spec, "expected the name of a generator (%s), as in %s", names->str,
+                       generator_pgft.about.example);
+        return NULL;
     }
-    return n;
+    g_auto(GStrv) fields = g_strsplit(text + strlen(g->about.name) + 1, ":", -1);
+    spec->fields = fields;
+    spec->count = g_strv_length(fields);
+    spec->example = g->about.example;
+    if (spec->count >= g->min_fields && spec->count <= g->max_fields)
+        return g->make(spec);
+    generator_fail(spec, "expected %s, as in %s", g->about.grammar, g->about.example);
+    return NULL;
 }
 
-static unsigned ports_of_level(const struct pgft *t, unsigned level)
+struct fabric *fabric_generate(const char *text, char *error, size_t error_size)
 {
-    unsigned down = level ? t->m[level] * t->p[level] : 0;
-    unsigned up = level < t->height ? t->w[level + 1] * t->p[level + 1] : 0;
-    return down + up;
-}
-
-/* Fills count, first and width, and checks that such a subnet can exist. */
-static bool size_pgft(struct pgft *t, char *error, size_t error_size)
-{
-    uint64_t lids = 0, nodes = 0;
-    t->width[0] = 1;
-    for (unsigned level = 0; level <= t->height; level++) {
-        if (ports_of_level(t, level) > FABRIC_MAX_PORTS) {
-            g_snprintf(error, error_size,
-                       "a node of level %u%s would need %u ports, the limit is %d", level,
-                       level ? "" : " (a host)", ports_of_level(t, level), FABRIC_MAX_PORTS);
-            return false;
-        }
-        t->count[level] = level_count(t, level);
-        lids += (uint64_t)t->count[level] * (level ? 1 : ports_of_level(t, 0));
-        if (t->count[level] == 0 || lids > MAX_LIDS) {
-            g_snprintf(error, error_size,
-                       "the tree needs more than the %d LIDs of a subnet (each switch and each "
-                       "host port needs one)",
-                       MAX_LIDS);
-            return false;
-        }
-        if (level)
-            t->width[level] = t->width[level - 1] * t->w[level];
+    struct generator_spec spec = {0};
+    struct fabric *f = make(text, &spec);
+    if (f == NULL) {
+        g_autofree char *start = shown(text, 100);
+        g_snprintf(error, error_size, "%s: %s", start, spec.error);
     }
-    for (unsigned level = 1; level <= t->height; level++) {
-        t->first[level] = nodes;
-        nodes += t->count[level];
-    }
-    t->first[0] = nodes;
-    return true;
+    return f;
 }
 
-static uint64_t guid_of(enum fabric_node_type type, unsigned level, uint32_t index)
+/* -- nodes and cables ------------------------------------------------------------------------ */
+
+static uint32_t add(struct fabric *f, enum fabric_node_type type, unsigned level, uint32_t index,
+                    unsigned nports, const char *desc)
 {
-    return 0x0248ull << 48 | (uint64_t)type << 40 | (uint64_t)level << 32 |
-           ((uint64_t)index + 1) << 8;
+    uint64_t guid =
+        0x0248ull << 48 | (uint64_t)type << 40 | (uint64_t)level << 32 | ((uint64_t)index + 1) << 8;
+    uint32_t number = fabric_add_node(f, guid, type, nports, desc);
+    g_assert(number != FABRIC_NONE);
+    f->nodes[number].sys_guid = guid;
+    return number;
 }
 
-static void add_level(struct fabric *f, const struct pgft *t, unsigned level)
+uint32_t generator_add_switch(struct fabric *f, unsigned level, uint32_t index, unsigned nports)
 {
-    enum fabric_node_type type = level ? FABRIC_SWITCH : FABRIC_CA;
-    for (uint32_t i = 0; i < t->count[level]; i++) {
-        char desc[32];
-        if (level)
-            g_snprintf(desc, sizeof desc, "s%u-%05u", level, i + 1);
-        else
-            g_snprintf(desc, sizeof desc, "h%05u", i + 1);
-        uint64_t guid = guid_of(type, level, i);
-        uint32_t number = fabric_add_node(f, guid, type, ports_of_level(t, level), desc);
-        g_assert(number == t->first[level] + i);
-        f->nodes[number].sys_guid = guid;
-    }
+    char desc[32];
+    g_snprintf(desc, sizeof desc, "s%u-%05u", level, index + 1);
+    return add(f, FABRIC_SWITCH, level, index, nports, desc);
 }
 
-static void join(struct fabric *f, uint32_t child, unsigned up, uint32_t parent, unsigned down)
+uint32_t generator_add_ca(struct fabric *f, unsigned level, uint32_t index, unsigned nports,
+                          const char *desc)
 {
-    int rc = fabric_connect(f, child, up, parent, down);
+    return add(f, FABRIC_CA, level, index, nports, desc);
+}
+
+uint32_t generator_add_host(struct fabric *f, uint32_t index, unsigned nports)
+{
+    char desc[32];
+    g_snprintf(desc, sizeof desc, "h%05u", index + 1);
+    return add(f, FABRIC_CA, 0, index, nports, desc);
+}
+
+void generator_join(struct fabric *f, uint32_t a, unsigned port_a, uint32_t b, unsigned port_b)
+{
+    int rc = fabric_connect(f, a, port_a, b, port_b);
     g_assert(rc == 0);
-    struct fabric_port *ends[] = {&f->nodes[child].ports[up], &f->nodes[parent].ports[down]};
+    struct fabric_port *ends[] = {&f->nodes[a].ports[port_a], &f->nodes[b].ports[port_b]};
     for (unsigned i = 0; i < 2; i++) {
         ends[i]->width = 2; /* 4x */
         ends[i]->speed = FABRIC_HDR;
     }
-}
-
-/* Joins all nodes of level - 1 to their parents. An index is b + width * a: b numbers the node
- * among those of its level over the same hosts, a that set of hosts. */
-static void connect_level(struct fabric *f, const struct pgft *t, unsigned level)
-{
-    uint32_t below = t->width[level - 1];
-    unsigned first_up = level > 1 ? t->m[level - 1] * t->p[level - 1] : 0;
-    for (uint32_t child = 0; child < t->count[level - 1]; child++) {
-        uint32_t b = child % below, a = child / below;
-        uint32_t digit = a % t->m[level], subtree = a / t->m[level];
-        for (uint32_t up = 0; up < t->w[level]; up++) {
-            uint32_t parent = b + below * up + t->width[level] * subtree;
-            for (uint32_t k = 0; k < t->p[level]; k++)
-                join(f, t->first[level - 1] + child, first_up + up + k * t->w[level] + 1,
-                     t->first[level] + parent, digit + k * t->m[level] + 1);
-        }
-    }
-}
-
-struct fabric *fabric_generate(const char *spec, char *error, size_t error_size)
-{
-    struct pgft t = {0};
-    char why[256] = "expected the name of a generator, as in " EXAMPLE;
-    if (!fabric_is_generator(spec) || !parse_pgft(spec, &t, why, sizeof why) ||
-        !size_pgft(&t, why, sizeof why)) {
-        g_snprintf(error, error_size, "%.100s: %s", spec, why);
-        return NULL;
-    }
-    struct fabric *f = fabric_create();
-    for (unsigned level = 1; level <= t.height; level++)
-        add_level(f, &t, level);
-    add_level(f, &t, 0);
-    for (unsigned level = 1; level <= t.height; level++)
-        connect_level(f, &t, level);
-    return f;
 }

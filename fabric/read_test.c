@@ -458,7 +458,7 @@ static void names_of_files_and_generators(void **state)
         {"testdata/absent.net", "testdata/absent.net: error: cannot be read: No such file"},
         {"testdata", "testdata: error: cannot be read: Is a directory"},
         {"pgft:2:4:1:1", "pgft:2:4:1:1: error: children (m) has 1 values where 2 levels need 2"},
-        {"torus:3", "torus:3: error: cannot be read: No such file or directory; expected a file"},
+        {"rings:3", "rings:3: error: cannot be read: No such file or directory; expected a file"},
     };
     struct fabric *f = load("pgft:1:4:1:1");
     assert_int_equal(f->node_count, 5);
