@@ -9,8 +9,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "sim/core/model.h"
@@ -314,6 +316,16 @@ static pid_t sender_pid(struct msghdr *m)
     return 0;
 }
 
+/* By UDP nothing of ours waits for a reader. */
+static bool may_be_answered(const struct request *r)
+{
+    struct listener *l = r->listener;
+    int bytes = 0;
+
+    return l->kind == ADDRESS_UDP || ioctl(l->watch.fd, SIOCOUTQ, &bytes) ||
+           unread_allows(&l->unread, &r->from, bytes);
+}
+
 /* false: nothing is left. */
 static bool handle_next(struct server *s, struct listener *l)
 {
@@ -336,7 +348,7 @@ static bool handle_next(struct server *s, struct listener *l)
         return errno != EAGAIN;
     r.from.length = m.msg_namelen;
     if (n != sizeof ctl || (m.msg_flags & MSG_TRUNC) || ctl.magic != WIRE_MAGIC ||
-        m.msg_namelen <= sizeof(sa_family_t)) {
+        m.msg_namelen <= sizeof(sa_family_t) || !may_be_answered(&r)) {
         s->ignored++;
         return true;
     }
@@ -371,6 +383,7 @@ static int open_listener(struct server *s, enum address_kind kind, char *error, 
     else
         address_local(&own, kind, o->name, "ctl", -1);
     l->kind = kind;
+    unread_create(&l->unread);
     l->watch = (struct watch){.events = EPOLLIN, .ready = on_ready, .user = s};
     l->watch.fd = socket(own.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->watch.fd < 0 || bind(l->watch.fd, &own.any, own.length) ||
@@ -391,8 +404,6 @@ static int open_listener(struct server *s, enum address_kind kind, char *error, 
 
 int ctl_open(struct server *s, char *error, size_t error_size)
 {
-    for (int kind = 0; kind < ADDRESS_KINDS; kind++)
-        s->listeners[kind].watch.fd = -1;
     for (int kind = 0; kind < ADDRESS_KINDS; kind++) {
         int failed = kind == ADDRESS_UDP && !s->options->udp_port
                          ? 0
@@ -407,7 +418,9 @@ void ctl_close(struct server *s)
 {
     while (s->clients.active->len)
         ctl_detach(s, s->clients.active->pdata[s->clients.active->len - 1], "the simulator ends");
-    for (int kind = 0; kind < ADDRESS_KINDS; kind++)
+    for (int kind = 0; kind < ADDRESS_KINDS; kind++) {
+        unread_destroy(&s->listeners[kind].unread);
         if (s->listeners[kind].watch.fd >= 0)
             close(s->listeners[kind].watch.fd);
+    }
 }

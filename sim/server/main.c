@@ -195,6 +195,8 @@ static int serve(struct server *s, struct fabric *f)
     struct fabric_counts counts = fabric_count(f);
     int status = EXIT_FAILURE;
 
+    for (int kind = 0; kind < ADDRESS_KINDS; kind++)
+        s->listeners[kind].watch.fd = -1;
     clients_create(&s->clients, s->options->clients, s->options->queue);
     data_start(s);
     s->sim = sim_create(f, &config, &hooks, loop_now());

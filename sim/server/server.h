@@ -15,6 +15,7 @@
 
 #include "sim/server/clients.h"
 #include "sim/server/options.h"
+#include "sim/server/unread.h"
 
 enum { DATA_BATCH = 64 }; /* packets from or to a client at once */
 
@@ -24,6 +25,7 @@ struct console;
 struct listener {
     struct watch watch;
     enum address_kind kind;
+    struct unread unread; /* local ones */
 };
 
 /* Message headers for one batch, made once: the kernel wants them at each call. */

@@ -15,6 +15,7 @@
 
 #include "sim/server/clients.h"
 #include "sim/server/options.h"
+#include "sim/server/unread.h"
 
 enum { SLOTS = 8, LIMIT = 20, NODE = 5, PORT = 1, CLASS_CM = 0x07 };
 
@@ -77,6 +78,32 @@ static void test_addresses(void **state)
     address_udp(&a, (struct in_addr){htonl(INADDR_LOOPBACK)}, 7070);
     assert_string_equal(address_text(&a), "udp 127.0.0.1 port 7070");
     assert_false(address_equal(&a, &b));
+}
+
+/* -- answers that nobody reads -- */
+
+static void test_unread(void **state)
+{
+    struct unread u;
+    struct address flood, other, stopped;
+    int bytes = 1000;
+
+    address_local(&flood, ADDRESS_LOCAL, "s", "ctl", 1);
+    address_local(&other, ADDRESS_LOCAL, "s", "ctl", 2);
+    address_local(&stopped, ADDRESS_LOCAL, "s", "ctl", 3);
+    unread_create(&u);
+    assert_true(unread_allows(&u, &stopped, 0)); /* it does not read this one */
+    for (unsigned i = 0; i < 100000; i++) {
+        if (unread_allows(&u, &flood, bytes))
+            bytes += 768;
+        if (i % 16 == 0 && !unread_allows(&u, &other, bytes))
+            fail_msg("who reads is not answered any more, i = %u", i);
+    }
+    assert_in_range(bytes, UNREAD_STEP, 2 * UNREAD_STEP);
+    assert_true(unread_allows(&u, &stopped, bytes));
+    assert_false(unread_allows(&u, &flood, bytes));
+    assert_true(unread_allows(&u, &flood, 0)); /* it has read all */
+    unread_destroy(&u);
 }
 
 /* -- options -- */
@@ -364,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_outbox_keeps_order),
         cmocka_unit_test(test_outbox_is_bounded),
         cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_unread),
         cmocka_unit_test(test_options),
         cmocka_unit_test_setup_teardown(test_transaction_ids, start, end),
         cmocka_unit_test_setup_teardown(test_lengths, start, end),
