@@ -83,7 +83,6 @@ def record(sim, fabric, sample=None, ports=None):
     recorder.read_lids()
     recorder.walk()
     recorder.query_attributes(sample, ports)
-    recorder.query_combined()
     recorder.query_tables(sample)
     recorder.query_counters(sample)
     recorder.query_records()

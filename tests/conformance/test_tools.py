@@ -55,6 +55,13 @@ def test_every_listed_difference_is_seen(judgement):
 def test_combined_routes(fabric, make_fabric, start):
     """ibsim answers no combined route; heddle-sim must answer as by directed route."""
     fabric = make_fabric(fabric)
+    sim = start(IBSIM, fabric)
+    opensm.OpenSM(sim, fabric.manager).wait_up()
+    recorder = tools.Recorder(sim, fabric, SEED)
+    recorder.read_lids()
+    recorder.query_combined(sample=1)
+    assert all('exit status' in a.lines[-1] for a in recorder.answers)
+    sim.close()
     sim = start(HEDDLE_SIM, fabric)
     opensm.OpenSM(sim, fabric.manager).wait_up()
     recorder = tools.Recorder(sim, fabric, SEED)
@@ -65,6 +72,10 @@ def test_combined_routes(fabric, make_fabric, start):
     recorder.query_as_directed(combined)
     for one, two in zip(combined, recorder.answers, strict=True):
         assert without_address(one.lines) == without_address(two.lines), one.what
+    # it asks the peers of a switch's ports by combined routes
+    for node in fabric.net.switches:
+        done = sim.run(fabric.client, 'ibportstate', str(recorder.lid(node.id)), '1')
+        assert done.returncode == 0 and 'Peer PortInfo' in done.stdout, done.stderr
 
 
 def without_address(lines):
