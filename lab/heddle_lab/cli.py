@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from heddle_lab import commands, run, up
+from heddle_lab import commands, run, sims, up
 from heddle_lab.errors import LabError, Refused
 from heddle_lab.state import default_dir
 
@@ -30,8 +30,10 @@ def parser():
     p = _with_dir(sub.add_parser('up', help='start a fabric, a coordinator and shards'))
     p.add_argument('fabric', metavar='FABRIC', help='a file, or a generator such as '
                    'pgft:3:16,16,8:1,16,4:1,1,1')
-    p.add_argument('--shards', type=int, default=3, metavar='N')
-    p.add_argument('--sim', choices=['ibsim'], default='ibsim')
+    p.add_argument('--shards', type=int, default=3, metavar='N',
+                   help='default 3; 0 starts a fabric alone, for other managers')
+    p.add_argument('--sim', choices=list(sims.SIMS), default=sims.DEFAULT,
+                   help=f'default {sims.DEFAULT}')
     p.add_argument('--domains', default='auto', metavar='auto|FILE')
     p.add_argument('--at', action='append', default=[], metavar='NAME=NODE')
     p.add_argument('--build', metavar='B', help='the build tree')
@@ -39,6 +41,7 @@ def parser():
                    choices=['error', 'warning', 'notice', 'info', 'debug'])
     p.add_argument('--set', action='append', default=[], metavar='DAEMON.NAME=VALUE',
                    help='another setting for the coordinator\'s or the shards\' file')
+    _sim_options(p)
     p.set_defaults(function=up.up)
 
     p = _with_dir(sub.add_parser('run', help='run a program inside the fabric'))
@@ -70,12 +73,29 @@ def parser():
     p.add_argument('--no-trap', action='store_true', help='the shards get no trap of it')
     p.set_defaults(function=commands.node)
 
-    p = _with_dir(sub.add_parser('status', help='the processes, then heddle status'))
+    p = _with_dir(sub.add_parser('loss', help='lose a share of the packets at a link'))
+    p.add_argument('node', metavar='NODE')
+    p.add_argument('port', metavar='PORT')
+    p.add_argument('percent', metavar='PERCENT', help='0 = none any more')
+    p.set_defaults(function=commands.loss)
+
+    p = _with_dir(sub.add_parser('sim', help='a command of heddle-sim\'s own: try help'))
+    p.add_argument('command', nargs=argparse.REMAINDER, metavar='COMMAND ...')
+    p.set_defaults(function=commands.sim)
+
+    p = _with_dir(sub.add_parser('status', help='the simulator, the processes, heddle status'))
     p.set_defaults(function=commands.status)
 
     p = _with_dir(sub.add_parser('down', help='end everything'))
     p.set_defaults(function=commands.down)
     return top
+
+
+def _sim_options(parser):
+    for sim in sims.SIMS.values():
+        group = parser.add_argument_group(f'with --sim {sim.name}')
+        for flag, more in sim.options.items():
+            group.add_argument(flag, **more)
 
 
 def _check_dir(directory):
@@ -90,7 +110,7 @@ def _check_dir(directory):
 
 def main(argv):
     options = parser().parse_args(argv[1:])
-    if options.verb == 'run' and options.command[:1] == ['--']:
+    if options.verb in ('run', 'sim') and options.command[:1] == ['--']:
         options.command = options.command[1:]
     try:
         _check_dir(options.dir)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""heddle lab kill, start, link, node, status, down."""
+"""heddle lab kill, start, link, node, loss, sim, status, down."""
 import os
 import signal
 import subprocess
 
-from heddle_lab import build, daemons, ibsim, procs, up
+from heddle_lab import build, conf, daemons, procs, up
 from heddle_lab.errors import LabError, Refused
 from heddle_lab.net import read_net
 from heddle_lab.state import FILE, Lab
@@ -32,7 +32,7 @@ def kill(options):
     lab = Lab(options.dir).load()
     daemon = lab.daemon(options.name)
     signum = signal_number(options.signal)
-    ibsim.check_signal(options.name, signum)
+    lab.simulator.check_signal(options.name, signum)
     now = procs.send(daemon['proc'], signum) if daemon['proc'] else None
     if now is None:
         raise LabError(f'{options.name} is not running')
@@ -49,13 +49,12 @@ def start(options):
         daemon = lab.daemon(options.name)
         if daemon['proc'] and procs.alive(daemon['proc']):
             raise Refused(f'{options.name} is running (pid {daemon["proc"]["pid"]})')
-        if options.name == 'ibsim':
+        if options.name == lab.simulator.name:
             raise Refused('a fabric cannot be started again under its clients; use: heddle lab '
                           'down, then heddle lab up')
         if daemon['node']:
             lab.need_running()
-            if ibsim.free_dead_clients(lab) >= ibsim.MAX_CLIENTS:
-                raise LabError(f'all {ibsim.MAX_CLIENTS} client slots of ibsim are taken')
+            lab.simulator.free_slot(lab)
         daemons.launch(lab, options.name)
         try:
             daemons.wait_ready(lab, options.name)
@@ -65,11 +64,7 @@ def start(options):
     return 0
 
 
-# -- links and nodes -----------------------------------------------------------------------
-
-
-def _quote(node, port):
-    return f'"{node.id}"[{port}]'
+# -- the fabric ----------------------------------------------------------------------------
 
 
 def _cable(net, node, port):
@@ -78,14 +73,6 @@ def _cable(net, node, port):
         if p == port:
             return sorted([[node.id, port], [peer.id, peer_port]])
     raise Refused(f'{node.id} ({node.description}) has no cable on port {port}')
-
-
-def _apply(lab, commands, no_trap):
-    if no_trap:
-        ibsim.change_without_traps(lab, commands)
-        return
-    for command in commands:
-        ibsim.change(lab, command)
 
 
 def _number(text):
@@ -112,8 +99,8 @@ def link(options):
         else:
             down.remove(cable)
         if not blocked:
-            verb = 'Unlink' if options.direction == 'down' else 'ReLink'
-            _apply(lab, [f'{verb} {_quote(node, port)}'], options.no_trap)
+            lab.simulator.set_cables(lab, [(node, port)], options.direction == 'up',
+                                     not options.no_trap)
         lab.save()
     if blocked:
         print(f'the node {blocked[0]} is down; the link follows when it is up')
@@ -130,26 +117,61 @@ def node(options):
         down = lab.data['nodes_down']
         if (it.id in down) == (options.direction == 'down'):
             raise Refused(f'{it.id} is {options.direction} already')
-        if options.direction == 'down':
-            _apply(lab, [f'Unlink "{it.id}"'], options.no_trap)
-            down.append(it.id)
-        else:
-            down.remove(it.id)
-            _apply(lab, list(_relinks(lab, net, it)), options.no_trap)
+        ends = list(_free_ends(lab, net, it))
+        if ends:
+            lab.simulator.set_cables(lab, ends, options.direction == 'up', not options.no_trap)
+        down.append(it.id) if options.direction == 'down' else down.remove(it.id)
         lab.save()
     return 0
 
 
-def _relinks(lab, net, it):
-    """The commands that join its links, except those that are down for another reason."""
+def _free_ends(lab, net, it):
+    """The ends of its cables, except those that are pulled for another reason."""
     done = set()
     for port, peer, peer_port in net.links_of(it):
         cable = _cable(net, it, port)
-        if cable in lab.data['links_down'] or peer.id in lab.data['nodes_down'] or port in done:
+        other_down = peer is not it and peer.id in lab.data['nodes_down']
+        if cable in lab.data['links_down'] or other_down or port in done:
             continue
-        yield f'ReLink {_quote(it, port)}'
+        yield it, port
         if peer is it:  # a cable that begins and ends here
             done.add(peer_port)
+
+
+def loss(options):
+    lab = Lab(options.dir).load()
+    net = read_net(lab.data['net'])
+    try:
+        percent = float(options.percent)
+    except ValueError:
+        percent = -1
+    if not 0 <= percent <= 100:
+        raise Refused(f'{options.percent} is no share from 0 to 100')
+    with lab.locked():
+        lab.load()
+        lab.need_running()
+        cable = _cable(net, net.find(options.node), _number(options.port))
+        lab.simulator.set_loss(lab, [(net.nodes[n], p) for n, p in cable], percent)
+    return 0
+
+
+def sim(options):
+    """One command of the simulator's own language."""
+    lab = Lab(options.dir).load()
+    if not options.command:
+        raise Refused('no command; see what there is with: heddle lab sim help')
+    with lab.locked():
+        lab.load()
+        lab.need_running()
+        ok, answer = lab.simulator.console(lab, options.command)
+    if not ok:
+        *text, error = answer.split('\n')
+        if text:
+            print('\n'.join(text))
+        raise LabError(error)
+    if answer:
+        print(answer)
+    return 0
 
 
 # -- status and down -----------------------------------------------------------------------
@@ -157,6 +179,7 @@ def _relinks(lab, net, it):
 
 def status(options):
     lab = Lab(options.dir).load()
+    print(f'{"simulator":<14} {lab.simulator.name}')
     for name, daemon in lab.daemons.items():
         state = procs.state_of(daemon['proc'])
         pid = daemon['proc']['pid'] if state != 'dead' else '-'
@@ -168,6 +191,9 @@ def status(options):
     if not lab.running():
         print('the lab is down')
         return 1
+    if conf.COORDINATOR not in lab.daemons:
+        print('a fabric alone: no daemons of heddle')
+        return 0
     argv = [build.program(lab.data['build'], 'heddle'), 'status', '--config',
             lab.path('operator.conf')]
     try:
@@ -200,7 +226,6 @@ def down(options):
         for daemon in lab.daemons.values():
             daemon['proc'] = None
         lab.save()
-        console = lab.path('run', 'ibsim.console')
-        if os.path.exists(console):
-            os.unlink(console)
+        if lab.simulator.name in lab.daemons:
+            lab.simulator.clean(lab.daemons[lab.simulator.name])
     return 0

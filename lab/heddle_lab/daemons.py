@@ -5,7 +5,7 @@ import random
 import socket
 import time
 
-from heddle_lab import build, ibsim, procs
+from heddle_lab import build, procs
 from heddle_lab.errors import LabError
 
 READY_TIMEOUT_S = 30
@@ -66,11 +66,9 @@ def describe(lab, name, argv, host=None, ports=()):
     }
 
 
-def describe_ibsim(lab, net):
-    daemon = describe(lab, 'ibsim', ibsim.argv(net, lab.data['net']))
-    daemon['answers'] = lab.path('log', 'ibsim.answers')
-    daemon['console'] = lab.path('run', 'ibsim.console')
-    return daemon
+def describe_simulator(lab, net, options):
+    argv, more = lab.simulator.record(lab, net, options)
+    return {**describe(lab, lab.simulator.name, argv), **more}
 
 
 def launch(lab, name):
@@ -79,34 +77,33 @@ def launch(lab, name):
     env = environment(lab, daemon['node'], daemon['mad_log'])
     daemon['log_from'] = os.path.getsize(daemon['log']) if os.path.exists(daemon['log']) else 0
     daemon['started_ns'] = time.monotonic_ns()
-    if name == 'ibsim':
-        ibsim.make_console(daemon['console'])
-        console = ibsim.open_console(daemon['console'])
-        try:
-            daemon['proc'] = procs.start(daemon['argv'], env, daemon['cwd'], daemon['log'],
-                                         stdin=console, out_log=daemon['answers'])
-        finally:
-            os.close(console)
+    if name == lab.simulator.name:
+        daemon['proc'] = lab.simulator.start(daemon, env)
     else:
         daemon['proc'] = procs.start(daemon['argv'], env, daemon['cwd'], daemon['log'])
     lab.save()
 
 
 def wait_ready(lab, name):
-    """Until it listens on its ports (the simulator: has read the fabric)."""
+    """Until it listens on its ports, or the simulator has read the fabric."""
     daemon = lab.daemons[name]
-    if name == 'ibsim':
-        ibsim.wait_ready(daemon)
-        return
-    deadline = time.monotonic() + READY_TIMEOUT_S
+    if name == lab.simulator.name:
+        sim = lab.simulator
+        _wait(name, daemon, lambda: sim.is_ready(daemon), sim.load_timeout_s, 'is not ready')
     for port in daemon['ports']:
-        while not _listens(port):
-            procs.reap()
-            if not procs.alive(daemon['proc']):
-                raise LabError(f'{name} ended at start')
-            if time.monotonic() > deadline:
-                raise LabError(f'{name} does not listen on port {port} after {READY_TIMEOUT_S} s')
-            time.sleep(0.02)
+        _wait(name, daemon, lambda: _listens(port), READY_TIMEOUT_S,
+              f'does not listen on port {port}')
+
+
+def _wait(name, daemon, condition, timeout_s, what):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        procs.reap()
+        if not procs.alive(daemon['proc']):
+            raise LabError(f'{name} ended at start')
+        if time.monotonic() > deadline:
+            raise LabError(f'{name} {what} after {timeout_s} s')
+        time.sleep(0.02)
 
 
 def _listens(port):

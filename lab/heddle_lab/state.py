@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 
-from heddle_lab import procs
+from heddle_lab import procs, sims
 from heddle_lab.errors import LabError, Refused
 
 FILE = 'state.json'
@@ -29,7 +29,7 @@ def _is_daemon(name, d):
             and _is((str, type(None)), d.get('mad_log', 0), d.get('node', 0))
             and _is_list_of(str, d.get('argv')) and d['argv'] != []
             and _is_list_of(int, d.get('ports')) and _is_proc(d.get('proc', 0))
-            and (name != 'ibsim' or _is(str, d.get('answers'), d.get('console')))
+            and (name not in sims.SIMS or sims.SIMS[name].is_record(d))
             and _is(int, d.get('started_ns', 0), d.get('log_from', 0)))
 
 
@@ -42,7 +42,7 @@ def _is_state(data):
     """Whether a lab wrote this: whoever edits the file must not send us to another process."""
     return (_is(dict, data)
             and _is(str, *(data.get(k) for k in ('id', 'sockname', 'net', 'build', 'sim')))
-            and data['id'] != '' and _is(dict, data.get('daemons'))
+            and data['id'] != '' and data['sim'] in sims.SIMS and _is(dict, data.get('daemons'))
             and all(_is_daemon(n, d) for n, d in data['daemons'].items())
             and _is(list, data.get('links_down')) and all(map(_is_cable, data['links_down']))
             and _is_list_of(str, data.get('nodes_down')))
@@ -97,6 +97,10 @@ class Lab:
     def daemons(self):
         return self.data['daemons']
 
+    @property
+    def simulator(self):
+        return sims.SIMS[self.data['sim']]
+
     def daemon(self, name):
         if name not in self.daemons:
             raise Refused(f'no daemon "{name}" in {self.dir}; there are '
@@ -108,7 +112,7 @@ class Lab:
 
     def need_running(self):
         """Refuses when the lab is down or its simulator is dead."""
-        sim = self.daemons.get('ibsim')
+        sim = self.daemons.get(self.simulator.name)
         if sim is None or not procs.alive(sim['proc']):
             raise LabError(f'the lab in {self.dir} is not running: no simulator; '
                            'start it with: heddle lab up', 1)

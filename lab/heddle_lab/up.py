@@ -7,10 +7,11 @@ import shutil
 import signal
 import sys
 
-from heddle_lab import build, conf, daemons, ibsim, procs
+from heddle_lab import build, conf, daemons, procs
 from heddle_lab.errors import LabError, Refused
 from heddle_lab.net import read_net
 from heddle_lab.place import place
+from heddle_lab.sims import SIMS
 from heddle_lab.state import FILE, LOCK, Lab
 
 OURS = ('conf', 'keys', 'store', 'log', 'run', 'fabric.net', 'operator.conf', FILE, LOCK)
@@ -71,12 +72,12 @@ def _settings(assignments, who):
     return found
 
 
-def _describe(lab, net, names, options):
+def _describe_cluster(lab, net, names, options):
+    """The coordinator and the shards."""
     cluster = lab.data['id']
     tree = lab.data['build']
     ports = daemons.free_ports(1 + 2 * len(names))
     endpoints = [f'tcp://127.0.0.1:{p}' for p in ports]
-    lab.daemons['ibsim'] = daemons.describe_ibsim(lab, net)
     file = conf.coordinator(lab, cluster, endpoints[0], names, options.domains, options.log_level,
                             _settings(options.set, 'coordinator'))
     lab.daemons[conf.COORDINATOR] = daemons.describe(
@@ -110,28 +111,31 @@ def _prepare(lab, tree, options):
                  timeout_s=CONVERT_TIMEOUT_S)
     net = read_net(lab.data['net'])
     names = [f'shard-{i + 1}' for i in range(options.shards)]
-    _make_keys(lab, names)
-    _describe(lab, net, names, options)
+    lab.daemons[lab.simulator.name] = daemons.describe_simulator(lab, net, options)
+    if names:
+        _make_keys(lab, names)
+        _describe_cluster(lab, net, names, options)
     lab.save()
     return net
 
 
-def _start_all(lab):
-    daemons.launch(lab, 'ibsim')
-    daemons.wait_ready(lab, 'ibsim')
-    daemons.launch(lab, conf.COORDINATOR)
-    daemons.wait_ready(lab, conf.COORDINATOR)
+def _start_all(lab, options):
     shards = [n for n in lab.daemons if n.startswith('shard-')]
-    for name in shards:
-        daemons.launch(lab, name)
-    for name in shards:
-        daemons.wait_ready(lab, name)
+    together = [[lab.simulator.name], [conf.COORDINATOR] if shards else [], shards]
+    for names in together:
+        for name in names:
+            daemons.launch(lab, name)
+        for name in names:
+            daemons.wait_ready(lab, name)
+        if lab.simulator.name in names:
+            lab.simulator.settle(lab, options)
 
 
 def end_all(lab):
     """Ends everything that carries the lab's id: clients first, the simulator last."""
-    sim = lab.daemons.get('ibsim', {}).get('proc')
-    recorded = [d['proc'] for n, d in lab.daemons.items() if n != 'ibsim' and d['proc']]
+    name = lab.simulator.name
+    sim = lab.daemons.get(name, {}).get('proc')
+    recorded = [d['proc'] for n, d in lab.daemons.items() if n != name and d['proc']]
     others = [p for p in procs.stragglers(lab.data['id']) if p != sim and p not in recorded]
     procs.stop(recorded + others, STOP_GRACE_S)
     if sim:
@@ -154,20 +158,39 @@ def _fail(lab, error):
     end_all(lab)
 
 
+def _check_sim_options(sim, options):
+    for other in SIMS.values():
+        for flag in other.options:
+            given = getattr(options, flag[2:].replace('-', '_')) is not None
+            if given and flag not in sim.options:
+                raise Refused(f'{flag}: {sim.name} has nothing of the kind; use --sim {other.name}')
+
+
+def _check(options):
+    """What can be refused before anything of an older lab is removed."""
+    if options.shards < 0:
+        raise Refused(f'--shards {options.shards}: at least 0')
+    sim = SIMS[options.sim]
+    sim.check_shards(options.shards)
+    _check_sim_options(sim, options)
+    if options.shards == 0:
+        for option, given in (('--at', options.at), ('--set', options.set)):
+            if given:
+                raise Refused(f'{option} {given[0]}: there are no daemons of heddle with --shards 0')
+
+
 def up(options):
-    if options.shards < 1:
-        raise Refused(f'--shards {options.shards}: at least one')
-    ibsim.check_shards(options.shards)
+    _check(options)
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _on_signal)
-    tree = build.find(options.build)  # before anything of an older lab is removed
+    tree = build.find(options.build)
     build.preload(tree)
     existed = os.path.isdir(options.dir)
     lab = _claim(options.dir)
     with lab.locked():
         try:
             net = _prepare(lab, tree, options)
-            _start_all(lab)
+            _start_all(lab, options)
             _ignore_signals()  # it is up: what comes now must not leave it running and fail
         except BaseException as error:
             if lab.data:
@@ -178,7 +201,7 @@ def up(options):
                     existed or os.rmdir(lab.dir)
             raise
     print(f'up: {len(net.switches)} switches, {len(net.hosts)} hosts, '
-          f'{options.shards} shards in {lab.dir}')
+          f'{options.shards} shards on {lab.simulator.name} in {lab.dir}')
     for name, daemon in lab.daemons.items():
         print(f'  {name}: pid {daemon["proc"]["pid"]}'
               + (f' on {daemon["node"]}' if daemon['node'] else ''))

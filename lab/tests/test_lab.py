@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whole labs over ibsim: up, its failures, run, kill and start, links and nodes, down."""
+"""Whole labs: up, its failures, run, kill and start, links and nodes, down."""
 import json
 import os
 import shutil
@@ -7,13 +7,15 @@ import signal
 import subprocess
 import time
 
-from conftest import Runner
+from conftest import real_simulator, run_lab
 from heddle_lab import procs
 
 
-def scan(lab, *options):
-    out = lab.ok('run', '--', 'heddle-portscan', *options)
-    lines = [json.loads(line) for line in out.splitlines()]
+def scan(lab, *options, complete=True):
+    """The scanner's lines; it ends with status 1 where a node that it saw did not answer."""
+    done = lab('run', '--', 'heddle-portscan', *options)
+    assert (done.returncode == 0) == complete, done.stdout + done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {kind: [x for x in lines if x['kind'] == kind] for kind in ('port', 'link', 'lft', 'end')}
 
 
@@ -23,13 +25,15 @@ def traps_in(log):
                for m in madlog.read(log))
 
 
-def test_up_status_down(lab, tree):
+def test_up_status_down(each_lab, tree):
+    lab = each_lab
     out = lab.ok('up', tree)
-    assert '14 switches, 18 hosts, 3 shards' in out
+    assert f'14 switches, 18 hosts, 3 shards on {lab.sim}' in out
     data = lab.state().data
     nodes = [d['node'] for d in data['daemons'].values() if d['node']]
     assert len(set(nodes)) == 3
     out = lab.ok('status')
+    assert out.splitlines()[0].split() == ['simulator', lab.sim]
     assert out.count('running') == 5
     assert f'status of {lab.dir}/operator.conf' in out
     lab.ok('down')
@@ -86,7 +90,8 @@ def test_a_state_that_no_lab_wrote(lab, tree):
     pid = json.loads(json.dumps(good))
     pid['daemons']['shard-1']['proc']['pid'] = 'x'
     for text in ('[]', '{"id": 5}', '\0', '{', '', '"x"', '[' * 100000, json.dumps(pid),
-                 json.dumps(dict(good, daemons={'ibsim': {}})),
+                 json.dumps(dict(good, daemons={lab.sim: {}})),
+                 json.dumps(dict(good, sim='nonesuch')),
                  json.dumps(dict(good, links_down=[[1]]))):
         with open(path, 'w', encoding='utf-8') as f:
             f.write(text)
@@ -120,8 +125,10 @@ def test_a_directory_that_is_not_utf8(lab, tree):
 
 def test_wrong_input_is_one_line(lab, tree):
     for arguments, words in ((('nofile.net',), 'No such file'),
-                             ((tree, '--shards', '9'), '10 clients'),
-                             ((tree, '--shards', '0'), 'at least one'),
+                             ((tree, '--shards', '999'), 'are kept for tools'),
+                             ((tree, '--shards', '-1'), 'at least 0'),
+                             ((tree, '--shards', '0', '--at', 'a=b'), 'there are no daemons'),
+                             ((tree, '--sim', 'ibsim', '--seed', '1'), 'use --sim heddle-sim'),
                              ((tree, '--at', 'shard-1'), 'expected NAME=NODE'),
                              ((tree, '--at', 'shard-1=H-nobody'), 'no node "H-nobody"'),
                              ((tree, '--at', 'shard-1=S-leaf00'), 'that is a switch'),
@@ -133,8 +140,7 @@ def test_wrong_input_is_one_line(lab, tree):
         if os.path.exists(os.path.join(lab.dir, 'state.json')):
             assert lab.left() == []
     for verb in (('status',), ('down',), ('kill', 'x'), ('run', '--', 'true')):
-        other = Runner(lab.build, lab.dir + '-none')
-        done = other(*verb)
+        done = lab.beside()(*verb)
         assert done.returncode == 2 and 'is no lab' in done.stderr
 
 
@@ -146,11 +152,12 @@ def test_a_failed_up_says_why_and_leaves_nothing(lab, tree):
         assert lab.left() == []
 
 
-def test_a_net_that_ibsim_refuses(lab, tmp_path):
+def test_a_net_that_the_simulator_refuses(each_lab, tmp_path):
+    lab = each_lab
     net = tmp_path / 'bad.net'
     net.write_text('Switch 4 "S@1"\n[1] "H"[1]\n\nCa 1 "H"\n\n')
     done = lab('up', str(net), '--shards', '1')
-    assert done.returncode == 1 and 'ibsim' in done.stderr
+    assert done.returncode == 1 and f'{lab.sim} ended at start' in done.stderr
     assert lab.left() == []
 
 
@@ -179,7 +186,7 @@ def test_down_ends_the_deaf_and_what_daemons_leave(lab, tree):
 
 
 def test_several_labs_live_side_by_side(lab, tree):
-    other = Runner(lab.build, lab.dir + '-2')
+    other = lab.beside()
     lab.ok('up', tree, '--shards', '1')
     try:
         other.ok('up', tree, '--shards', '2')
@@ -200,7 +207,7 @@ def test_run_passes_status_output_and_a_directory(lab, tree):
     second = lab.ok('run', '--', 'pwd').strip()
     assert first != second and first.startswith(lab.dir + '/run/')
     out = lab.ok('run', '--at', 'host 2.1.1', '--', 'sh', '-c', 'echo $SIM_HOST')
-    assert out == 'H-211\n'
+    assert out == lab.id_of('host 2.1.1') + '\n'
     host = lab.ok('run', '--', 'sh', '-c', 'echo $SIM_HOST').strip()
     assert host != lab.state().daemons['shard-1']['node']
     done = lab('run', '--at', 'nobody', '--', 'true')
@@ -220,7 +227,8 @@ def test_run_is_never_for_ever(lab, tree):
     child.wait(10)
 
 
-def test_the_fabric_is_seen_from_inside(lab, tree):
+def test_the_fabric_is_seen_from_inside(each_lab, tree):
+    lab = each_lab
     lab.ok('up', tree, '--shards', '1')
     seen = scan(lab, '--lft')
     assert seen['end'][0]['nodes'] == 32 and seen['end'][0]['unanswered'] == 0
@@ -233,7 +241,8 @@ def test_the_fabric_is_seen_from_inside(lab, tree):
     assert os.path.getsize(log) > 0
 
 
-def test_links_and_nodes_go_down_and_come_back(lab, tree):
+def test_links_and_nodes_go_down_and_come_back(each_lab, tree):
+    lab = each_lab
     lab.ok('up', tree, '--shards', '1')
     whole = len(scan(lab)['link'])
     lab.ok('link', 'down', 'S-leaf21', '5')
@@ -242,7 +251,7 @@ def test_links_and_nodes_go_down_and_come_back(lab, tree):
     lab.ok('node', 'down', 'S-spine20')
     seen = scan(lab)
     assert len(seen['link']) == whole - 8 and seen['end'][0]['nodes'] == 31
-    assert 'node down      S-spine20' in lab.ok('status')
+    assert f'node down      {lab.id_of("S-spine20")}' in lab.ok('status')
     lab.ok('node', 'up', 'S-spine20')
     assert len(scan(lab)['link']) == whole - 2
     lab.ok('link', 'up', 'S-spine20', '2')
@@ -253,7 +262,8 @@ def test_links_and_nodes_go_down_and_come_back(lab, tree):
     assert len(scan(lab)['link']) == whole
 
 
-def test_neighbours_that_were_down_together_meet_again(lab, tree):
+def test_neighbours_that_were_down_together_meet_again(each_lab, tree):
+    lab = each_lab
     lab.ok('up', tree, '--shards', '1')
     whole = len(scan(lab)['link'])
     lab.ok('node', 'down', 'S-leaf20')
@@ -265,8 +275,9 @@ def test_neighbours_that_were_down_together_meet_again(lab, tree):
     assert len(scan(lab)['link']) == whole
 
 
-def test_traps_reach_an_sm_unless_they_are_not_wanted(lab, tree):
+def test_traps_reach_an_sm_unless_they_are_not_wanted(each_lab, tree):
     """OpenSM on a host of the lab stands in for a shard: its MAD log shows the traps."""
+    lab = each_lab
     lab.ok('up', tree, '--shards', '1')
     host = lab.state().daemons['shard-1']['node']
     log = lab.dir + '/opensm.mad'
@@ -295,7 +306,8 @@ def test_traps_reach_an_sm_unless_they_are_not_wanted(lab, tree):
         sm.wait(20)
 
 
-def test_wrong_links_are_one_line(lab, tree):
+def test_wrong_links_are_one_line(each_lab, tree):
+    lab = each_lab
     lab.ok('up', tree, '--shards', '1')
     for arguments, words in ((('link', 'down', 'S-leaf00', '8'), 'has no cable on port 8'),
                              (('link', 'down', 'S-leaf00', 'x'), 'is no port number'),
@@ -305,7 +317,7 @@ def test_wrong_links_are_one_line(lab, tree):
         done = lab(*arguments)
         assert done.returncode == 2 and words in done.stderr, done.stderr
         assert len(done.stderr.splitlines()) == 1
-    lab.ok('kill', 'ibsim')
+    lab.ok('kill', lab.sim)
     done = lab('link', 'down', 'S-leaf00', '1')
     assert done.returncode == 1 and 'no simulator' in done.stderr
     assert lab('run', '--', 'true').returncode == 1
@@ -324,15 +336,101 @@ def test_kill_and_start(lab, tree):
     assert lab('start', 'shard-2').returncode == 2
     lab.ok('kill', 'coordinator-1', 'STOP')
     assert 'coordinator-1  stopped' in lab.ok('status')
-    done = lab('kill', 'shard-1', 'STOP')
-    assert done.returncode == 2 and 'would not survive' in done.stderr
     assert lab('kill', 'shard-1', 'NOSUCH').returncode == 2
     assert lab('kill', 'nobody').returncode == 2
-    assert lab('start', 'ibsim').returncode == 2
+    assert lab('start', lab.sim).returncode == 2
 
 
-def test_killed_clients_give_their_slots_back(lab, tree):
+def test_killed_clients_give_their_slots_back(each_lab, tree):
+    lab = each_lab
     lab.ok('up', tree, '--shards', '1')
     for _ in range(12):
         lab('run', '--', 'sh', '-c', 'ibnetdiscover >/dev/null & sleep 0.03; kill -9 $! $$')
     assert scan(lab)['end'][0]['nodes'] == 32
+
+
+def test_a_stopped_shard(each_lab, tree):
+    """ibsim would wait for it; heddle-sim goes on without it."""
+    lab = each_lab
+    lab.ok('up', tree, '--shards', '2')
+    done = lab('kill', 'shard-1', 'STOP')
+    if lab.sim == 'ibsim':
+        assert done.returncode == 2 and 'would not survive' in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert 'shard-1        stopped' in lab.ok('status')
+    assert scan(lab)['end'][0]['nodes'] == 32
+
+
+def test_a_fabric_alone_for_another_manager(each_lab, tree):
+    lab = each_lab
+    lab.ok('up', tree, '--shards', '0')
+    assert list(lab.state().daemons) == [lab.sim] and len(lab.left()) == 1
+    out = lab.ok('status')
+    assert 'a fabric alone' in out and out.count('running') == 1
+    lab.ok('run', '--at', 'host 0.0.0', '--', 'opensm', '-o', '-f', './log')
+    assert all(p['state'] == 4 for p in scan(lab)['port'])
+    lab.ok('down')
+    assert lab('status').returncode == 1
+
+
+def test_loss(each_lab, tree):
+    lab = each_lab
+    lab.ok('up', tree, '--shards', '0')
+    lab.ok('loss', 'host 1.1.1', '1', '100')
+    assert scan(lab, complete=False)['end'][0]['unanswered'] > 0
+    lab.ok('loss', 'host 1.1.1', '1', '0')
+    seen = scan(lab)['end'][0]
+    assert seen['nodes'] == 32 and seen['unanswered'] == 0
+    for wrong in ('x', '-1', '101', 'nan'):
+        done = lab('loss', 'host 1.1.1', '1', '--', wrong)
+        assert done.returncode == 2 and 'no share' in done.stderr, done.stderr
+
+
+def test_commands_of_the_simulator(fake_lab, tree):
+    lab = fake_lab
+    lab.ok('up', tree, '--shards', '0')
+    assert lab.ok('sim', 'show', 'a b[1]', 'x', 'say "hi"') == 'one\ntwo\n'
+    assert lab.ok('sim', 'ping stop 1') == ''
+    done = lab('sim', 'bad')
+    assert done.returncode == 1 and done.stdout == 'some text\n'
+    assert done.stderr == 'heddle lab sim: bad: no such command; see help\n'
+    lab.ok('link', 'down', 'S-leaf00', '1')
+    lab.ok('link', 'up', '--no-trap', 'S-leaf00', '1')
+    leaf = lab.id_of('S-leaf00')
+    with open(lab.dir + '/run/heddle-sim/asked', encoding='utf-8') as f:
+        assert f.read().splitlines() == [
+            'show "a b"[1] x "say \\"hi\\""', 'ping stop 1', 'bad', f'link {leaf}[1] down',
+            'traps off', f'link {leaf}[1] up', 'traps on']
+    for words, status, text in (((), 2, 'no command'), (('a\nb',), 2, 'is one line'),
+                                (('x' * 5000,), 2, 'is one line'), (('die',), 1, 'ended in the'),
+                                (('show',), 1, 'no simulator')):
+        done = lab('sim', *words)
+        assert done.returncode == status and text in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_options_of_the_simulator(fake_lab, tree):
+    lab = fake_lab
+    lab.ok('up', tree, '--shards', '0', '--seed', '7', '--train-ms', '3', '--hosts', 'groups=2',
+           '--sim-log', '--sim-script', 'faults', '--service', '10us')
+    words = ' '.join(lab.state().daemons['heddle-sim']['argv'][1:])
+    assert words.startswith(f'{lab.dir}/fabric.net --name heddle-lab-')
+    assert words.endswith(f'--seed 7 --train-ms 3 --hosts groups=2 --log {lab.dir}/log/'
+                          f'heddle-sim.judge --script {os.getcwd()}/faults')
+    with open(lab.dir + '/run/heddle-sim/asked', encoding='utf-8') as f:
+        assert f.read() == 'service all 10us\n'
+
+
+def test_a_simulator_that_ends_at_start(fake_lab, tree):
+    done = fake_lab('up', tree, FAKE_FAIL='heddle-sim')
+    assert done.returncode == 1 and 'heddle-sim ended at start' in done.stderr
+    assert 'told to fail' in done.stderr and fake_lab.left() == []
+
+
+def test_ibsim_has_no_such_commands(tmp_path, tree):
+    for lab in run_lab(tmp_path, 'ibsim', real_simulator('ibsim')):
+        lab.ok('up', tree, '--shards', '0')
+        done = lab('sim', 'status')
+        assert done.returncode == 2 and '--sim heddle-sim' in done.stderr
+        assert lab('loss', 'host 0.0.0', '1', '0.5').returncode == 2

@@ -4,18 +4,21 @@ import os
 import subprocess
 
 import pytest
-from heddle_lab import conf, ibsim, madlog, procs
+from heddle_lab import conf, madlog, procs
 from heddle_lab.commands import signal_number
 from heddle_lab.errors import LabError, Refused
 from heddle_lab.net import read_net
 from heddle_lab.place import leaf_of, place, pods
+from heddle_lab.sims import SIMS
+from heddle_lab.sims.heddle_sim import line_of
 
 
 def test_the_tree_is_read(tree):
     net = read_net(tree)
     assert len(net.switches) == 14 and len(net.hosts) == 18
-    assert net.find('host 1.0.2').id == 'H-102'
-    assert net.nodes['H-102'].cables == {1: ('S-leaf10', 3)}
+    host = net.find('host 1.0.2')
+    assert host.id == f'H-{host.guid:016x}'
+    assert host.cables == {1: (net.find('S-leaf10').id, 3)}
     with pytest.raises(LabError, match='no node "nobody"'):
         net.find('nobody')
 
@@ -38,7 +41,7 @@ def test_shards_are_spread_over_pods_and_leaves(tree):
     net = read_net(tree)
     assert len(pods(net)) == 3
     where = place(net, ['shard-1', 'shard-2', 'shard-3'], {})
-    assert len({leaf_of(net, net.nodes[h]).id[6] for h in where.values()}) == 3
+    assert len({leaf_of(net, net.nodes[h]).description[6] for h in where.values()}) == 3
     six = place(net, [f'shard-{i}' for i in range(6)], {})
     assert len({leaf_of(net, net.nodes[h]).id for h in six.values()}) == 6
     eight = place(net, [f'shard-{i}' for i in range(8)], {})
@@ -47,11 +50,12 @@ def test_shards_are_spread_over_pods_and_leaves(tree):
 
 def test_wishes_are_followed_or_refused(tree):
     net = read_net(tree)
-    assert place(net, ['shard-1', 'shard-2'], {'shard-2': 'host 2.1.0'})['shard-2'] == 'H-210'
+    assert place(net, ['shard-1', 'shard-2'], {'shard-2': 'host 2.1.0'})['shard-2'] == \
+        net.find('host 2.1.0').id
     with pytest.raises(Refused, match='no such daemon'):
-        place(net, ['shard-1'], {'shard-9': 'H-000'})
+        place(net, ['shard-1'], {'shard-9': 'host 0.0.0'})
     with pytest.raises(Refused, match='another daemon'):
-        place(net, ['shard-1', 'shard-2'], {'shard-1': 'H-000', 'shard-2': 'H-000'})
+        place(net, ['shard-1', 'shard-2'], {'shard-1': 'host 0.0.0', 'shard-2': 'host 0.0.0'})
     with pytest.raises(Refused, match='need as many hosts'):
         place(net, [f'shard-{i}' for i in range(19)], {})
 
@@ -90,13 +94,26 @@ def test_signals_have_names_and_numbers():
             signal_number(wrong)
 
 
-def test_ibsim_cannot_take_everything():
+def test_simulators_say_what_they_cannot_take():
+    ibsim, heddle_sim = SIMS['ibsim'], SIMS['heddle-sim']
     with pytest.raises(Refused, match='10 clients'):
         ibsim.check_shards(9)
     with pytest.raises(Refused, match='would not survive'):
         ibsim.check_signal('shard-1', 19)
     ibsim.check_signal('coordinator-1', 19)
     ibsim.check_shards(8)
+    heddle_sim.check_shards(64)
+    heddle_sim.check_signal('shard-1', 19)
+    with pytest.raises(Refused, match='at most'):
+        heddle_sim.check_shards(heddle_sim.max_clients)
+
+
+def test_words_become_a_command():
+    assert line_of(['show "a b"[1]']) == 'show "a b"[1]'
+    assert line_of(['link', 'H-1[2]', 'down']) == 'link H-1[2] down'
+    assert line_of(['show', 'a b[12]']) == 'show "a b"[12]'
+    assert line_of(['describe', 'x', 'a "b" \\ [c]']) == 'describe x "a \\"b\\" \\\\ [c]"'
+    assert line_of(['show', '']) == 'show ""'
 
 
 def test_a_recycled_pid_is_not_hit():

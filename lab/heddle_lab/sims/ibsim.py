@@ -7,35 +7,20 @@ log), in which a command's answer is what comes before the next prompt.
 """
 import os
 import re
-import signal
 import shutil
+import signal
 import time
 
 from heddle_lab import procs
 from heddle_lab.errors import LabError, Refused
+from heddle_lab.sims.base import Simulator
 
-MAX_CLIENTS = 10
-CLIENTS_FOR_TOOLS = 2
-MAX_SHARDS = MAX_CLIENTS - CLIENTS_FOR_TOOLS
 MAX_LID = 0xbfff
-LOAD_TIMEOUT_S = 120
 ANSWER_TIMEOUT_S = 10
 MAX_COMMAND = 126
 PROMPT = b'sim> '
 READY = b'Network simulator ready.'
-
-
-def check_shards(count):
-    if count > MAX_SHARDS:
-        raise Refused(f'--shards {count}: ibsim serves {MAX_CLIENTS} clients, of which '
-                      f'{CLIENTS_FOR_TOOLS} are kept for tools; at most {MAX_SHARDS} shards')
-
-
-def check_signal(name, signum):
-    stopping = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-    if signum in stopping and name.startswith('shard'):
-        raise Refused(f'{signal.Signals(signum).name} to {name}: ibsim would not survive it, '
-                      'since it waits for ever for a stopped client whose queue is full')
+STOPPING = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 def argv(net, net_file):
@@ -48,32 +33,77 @@ def argv(net, net_file):
             f'-P{ports + 1}', f'-L{MAX_LID + 1}', net_file]
 
 
-def make_console(path):
-    if os.path.exists(path):
-        os.unlink(path)
-    os.mkfifo(path, 0o600)
+def _end(node, port):
+    return f'"{node.id}"[{port}]'
 
 
-def open_console(path):
-    return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+class Ibsim(Simulator):
+    name = 'ibsim'
+    max_clients = 10
+
+    def check_signal(self, name, signum):
+        if signum in STOPPING and name.startswith('shard'):
+            raise Refused(f'{signal.Signals(signum).name} to {name}: ibsim would not survive it, '
+                          'since it waits for ever for a stopped client whose queue is full')
+
+    # -- its process
+
+    def record(self, lab, net, options):
+        return argv(net, lab.data['net']), {'answers': lab.path('log', 'ibsim.answers'),
+                                            'console': lab.path('run', 'ibsim.console')}
+
+    def is_record(self, record):
+        return super().is_record(record) and isinstance(record.get('answers'), str)
+
+    def start(self, record, env):
+        self.clean(record)
+        os.mkfifo(record['console'], 0o600)
+        console = os.open(record['console'], os.O_RDWR | os.O_CLOEXEC)
+        try:
+            return procs.start(record['argv'], env, record['cwd'], record['log'], stdin=console,
+                               out_log=record['answers'])
+        finally:
+            os.close(console)
+
+    def is_ready(self, record):
+        with open(record['answers'], 'rb') as f:
+            return READY in f.read()
+
+    def free_slot(self, lab):
+        """A killed client keeps its slot until a write to it fails: frees those of the dead."""
+        found = re.findall(r'^Client (\d+): pid (\d+) ', _command(lab, 'Attached'), re.M)
+        taken = 0
+        for slot, pid in found:
+            if procs.identity(int(pid)) is None:
+                _command(lab, f'X {slot}')
+            else:
+                taken += 1
+        if taken >= self.max_clients:
+            raise LabError(f'all {self.max_clients} client slots of ibsim are taken')
+
+    # -- the fabric
+
+    def set_cables(self, lab, ends, up, traps):
+        verb = 'ReLink' if up else 'Unlink'
+        lines = [f'{verb} {_end(node, port)}' for node, port in ends]
+        if not traps:  # they are lost on their way into the shards' ports
+            hosts = [d['node'] for d in lab.daemons.values() if d['node']]
+            lines = [f'Error "{h}"[1] 100' for h in hosts] + lines + \
+                    [f'Error "{h}"[1] 0' for h in hosts]
+        _change(lab, lines)
+
+    def set_loss(self, lab, ends, percent):
+        if percent != int(percent):
+            raise Refused(f'{percent:g}: ibsim takes whole percents')
+        _change(lab, [f'Error {_end(node, port)} {percent:g}' for node, port in ends])
 
 
-def wait_ready(daemon):
-    deadline = time.monotonic() + LOAD_TIMEOUT_S
-    while time.monotonic() < deadline:
-        with open(daemon['answers'], 'rb') as f:
-            if READY in f.read():
-                return
-        if not procs.alive(daemon['proc']):
-            raise LabError('ibsim ended while it read the fabric')
-        procs.reap()
-        time.sleep(0.02)
-    raise LabError(f'ibsim did not read the fabric within {LOAD_TIMEOUT_S} s')
+# -- the console ---------------------------------------------------------------------------
 
 
-def command(lab, text):
-    """Sends one console command; its answer. The caller holds the lab's lock."""
-    daemon = lab.daemons['ibsim']
+def _command(lab, text):
+    """Sends one console command; its answer."""
+    daemon = lab.daemons[Ibsim.name]
     if len(text) > MAX_COMMAND:
         raise LabError(f'ibsim takes no command of more than {MAX_COMMAND} characters: {text}')
     at = os.path.getsize(daemon['answers'])
@@ -103,38 +133,13 @@ def _answer(daemon, at):
                    f'see {daemon["log"]}')
 
 
-def change(lab, text):
-    """A command that answers nothing when it worked."""
-    answer = command(lab, text)
+def _change(lab, lines):
+    """Commands that answer nothing when they worked, all in one turn of the simulator, which it
+    takes from a file."""
+    name = 'commands'
+    with open(os.path.join(lab.daemons[Ibsim.name]['cwd'], name), 'w', encoding='ascii') as f:
+        f.write('\n'.join(lines) + '\n')
+    answer = _command(lab, f'!{name}')
     errors = [s[1:].strip() for s in answer.splitlines() if s.startswith('#') or 'unknown' in s]
     if errors:
         raise LabError(f'ibsim: {errors[0]}')
-
-
-def change_without_traps(lab, commands):
-    """Applies changes of links whose traps are lost on their way into the shards' ports.
-
-    All in one turn of the simulator (commands from a file), so that nothing else is lost."""
-    name = 'commands'
-    hosts = [d['node'] for d in lab.daemons.values() if d['node']]
-    lines = [f'Error "{h}"[1] 100' for h in hosts] + commands + [f'Error "{h}"[1] 0' for h in hosts]
-    with open(os.path.join(lab.daemons['ibsim']['cwd'], name), 'w', encoding='ascii') as f:
-        f.write('\n'.join(lines) + '\n')
-    change(lab, f'!{name}')
-
-
-def attached(lab):
-    """(slot, pid) of each client."""
-    found = re.findall(r'^Client (\d+): pid (\d+) ', command(lab, 'Attached'), re.M)
-    return [(int(slot), int(pid)) for slot, pid in found]
-
-
-def free_dead_clients(lab):
-    """A killed client keeps its slot until a write to it fails: frees those of dead processes."""
-    taken = 0
-    for slot, pid in attached(lab):
-        if procs.identity(pid) is None:
-            command(lab, f'X {slot}')
-        else:
-            taken += 1
-    return taken
