@@ -23,7 +23,8 @@ TOOL_TIMEOUT_S = 60
 KILL_SHARE, STOP_SHARE = 0.15, 0.15
 STOP_S = (0.5, 8)
 STRIKE_S = 0.05             # after the start, at most: it is in the midst of its work
-RATE_EVERY_S, RATE_SMPS = 40, 20000
+GET, SET = 1, 2
+ASKED = ((GET, 0x10), (GET, 0x11), (GET, 0x12), (GET, 0x15), (GET, 0x16), (GET, 0x20), (SET, 0x19))
 FLOOD_EVERY_S, FLOOD_PACKETS, FLOOD_UNREAD_S, FLOOD_PAUSE_S = 15, 4000, 5, 0.001
 TOOLS = (('smpquery', '-D', 'nodeinfo', '0'), ('smpquery', '-D', 'portinfo', '0,1'),
          ('smpquery', '-D', 'switchinfo', '0,1'),
@@ -77,13 +78,13 @@ class Manager:
 
 
 class Tools:
-    """Programs of infiniband-diags and bench/sim_rate at random hosts."""
+    """Programs of infiniband-diags at random hosts."""
 
-    def __init__(self, sim, hosts, rand, options):
-        self.sim, self.hosts, self.rand, self.options = sim, hosts, rand, options
+    def __init__(self, sim, hosts, rand):
+        self.sim, self.hosts, self.rand = sim, hosts, rand
         self.running = []
         self.started = self.killed = self.stopped = self.hung = 0
-        self.next_tool = self.next_rate = time.monotonic() + 5
+        self.next_tool = time.monotonic() + 5
 
     def launch(self, *argv):
         host = self.rand.choice(self.hosts)
@@ -111,11 +112,6 @@ class Tools:
             if len(self.running) < TOOL_MOST:
                 name, *arguments = self.rand.choice(TOOLS)
                 self.launch(simulators.find_program(name), *arguments)
-        if now >= self.next_rate and os.path.exists(self.options.rate_program):
-            self.next_rate = now + RATE_EVERY_S
-            self.launch(self.options.rate_program, '--count', str(RATE_SMPS),
-                        '--seed', str(self.rand.randrange(1 << 31)),
-                        '--node', self.rand.choice(self.hosts))
         self.running = [job for job in self.running if self.goes_on(job, now)]
 
     def goes_on(self, job, now):
@@ -176,12 +172,14 @@ class Flooder:
         self.data.setblocking(False)
 
     def packet(self):
-        """A Get, or bytes of no meaning, along a random path."""
+        """A Get, a Set of a forwarding table without the key, or bytes of no meaning, along a
+        random path."""
         hops = self.rand.randrange(self.MAX_HOPS + 1)
-        path = bytes(self.rand.randrange(1, 13) for _ in range(hops))
+        path = bytes([1, *(self.rand.randrange(1, 13) for _ in range(hops))])[:hops]
         mad = bytearray(256)
-        struct.pack_into('!BBBBHBBQHHI', mad, 0, 1, 0x81, 1, 1, 0, 0, hops, self.sent,
-                         self.rand.choice((0x10, 0x11, 0x12, 0x15, 0x16, 0x19, 0x20)), 0, 0)
+        method, attribute = self.rand.choice(ASKED)
+        struct.pack_into('!BBBBHBBQHHI', mad, 0, 1, 0x81, 1, method, 0, 0, hops, self.sent,
+                         attribute, 0, 0)
         struct.pack_into('!HH', mad, 32, 0xffff, 0xffff)
         mad[129:129 + hops] = path
         if self.rand.random() < 0.1:
@@ -190,9 +188,10 @@ class Flooder:
         return self.PACKET.pack(0xffff, 0xffff, 0, 0, 0, length, bytes(mad))
 
     def flood(self):
-        for _ in range(FLOOD_PACKETS):
+        packets = [self.packet() for _ in range(FLOOD_PACKETS)]
+        for packet in packets:
             try:
-                self.data.send(self.packet())
+                self.data.send(packet)
                 self.sent += 1
             except BlockingIOError:
                 time.sleep(FLOOD_PAUSE_S)

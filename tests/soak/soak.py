@@ -100,7 +100,7 @@ class Soak:
         self.sim = Soaked(options, self.fabric, os.path.join(directory, 'sim'))
         self.hosts = [n.id for n in self.fabric.net.hosts if n.id != self.fabric.manager]
         self.manager = Manager(self.sim, self.fabric.manager)
-        self.tools = Tools(self.sim, self.hosts, self.rand, options)
+        self.tools = Tools(self.sim, self.hosts, self.rand)
         self.flooder = Flooder(self.sim.name, self.hosts, self.rand)
         self.samples, self.failures = [], []
         self.begin = time.monotonic()
@@ -282,7 +282,6 @@ def parse():
     options = p.parse_args()
     options.tools_build = options.tools_build or options.build
     options.preload = os.path.join(options.tools_build, 'lib', 'libheddle-umad.so')
-    options.rate_program = os.path.join(options.tools_build, 'bin', 'sim_rate')
     return options
 
 
@@ -319,6 +318,7 @@ def main():
           f'again: {sys.argv[0]} --build {options.build} --tools-build {options.tools_build} '
           f'--fabric {options.fabric} --rate {options.rate} --minutes {options.minutes} '
           f'--seed {options.seed}', flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     soak = None
     try:
         soak = Soak(options, directory)
