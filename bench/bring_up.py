@@ -3,7 +3,7 @@
 """Brings a fabric up with heddle and with OpenSM (ftree) in turn, over the same simulator.
 
 heddle: from just before the first shard is started to status converged. OpenSM: from its start to
-SUBNET UP in its log. Both speak through libheddle-umad.so to an ibsim of their own; counts and the
+SUBNET UP in its log. Both speak through libheddle-umad.so to a simulator of their own; counts and the
 last answered Set(PortInfo) of state ACTIVE are from the MAD logs. Ratios are taken pair by pair.
 """
 import os
@@ -18,8 +18,7 @@ sys.dont_write_bytecode = True
 
 from measure import (BenchError, LAST_LINES_S, Traffic, append, cluster, fabric_name, load,
                      loud_events, machine, main, parse, parser, usage, workspace)
-from heddle_lab import build, ibsim
-from heddle_lab.net import read_net
+from heddle_lab import build
 from heddle_lab.place import place
 
 POLL_S = 0.005
@@ -35,7 +34,7 @@ def result(traffic, total_s, processes, sim):
             'timeouts': traffic.timeouts, 'answered_ms': traffic.answered_ms,
             'cpu_s': round(sum(p['cpu_s'] for p in processes.values()), 2),
             'hwm_mb': round(max(p['hwm_mb'] for p in processes.values()), 1),
-            'processes': processes, 'ibsim': sim}
+            'processes': processes, 'simulator': sim}
 
 
 # -- heddle --------------------------------------------------------------------------------
@@ -49,8 +48,8 @@ def heddle(options, net_file, directory):
         time.sleep(LAST_LINES_S)
     traffic = Traffic([records[n]['mad_log'] for n in records if records[n]['mad_log']],
                       c.begin_ns, end_ns)
-    events = loud_events(d['log'] for n, d in records.items() if n != 'ibsim')
-    sim = processes.pop('ibsim')
+    events = loud_events(d['log'] for n, d in records.items() if n != options.sim)
+    sim = processes.pop(options.sim)
     return {**result(traffic, (end_ns - c.begin_ns) / 1e9, processes, sim), 'warnings': events}
 
 
@@ -92,27 +91,15 @@ def wait_for_line(path, text, child, timeout_s):
 
 
 def opensm(options, net_file, directory):
-    os.mkdir(directory)
-    net = read_net(net_file)
-    env = {k: v for k, v in os.environ.items()
-           if k not in ('LD_PRELOAD', 'SIM_HOST', 'IBSIM_SERVER_NAME')}
-    env['IBSIM_SOCKNAME'] = f'heddle-bench-{os.getpid()}'
-    ready = os.path.join(directory, 'ibsim.out')
-    with open(ready, 'wb') as out:
-        sim = subprocess.Popen(ibsim.argv(net, net_file), env=env, cwd=directory,
-                               stdin=subprocess.PIPE, stdout=out, stderr=subprocess.DEVNULL)
-    try:
-        wait_for_line(ready, ibsim.READY.decode(), sim, ibsim.LOAD_TIMEOUT_S)
-        env.update(LD_PRELOAD=build.preload(options.build), OSM_CACHE_DIR=directory,
-                   OSM_TMP_DIR=directory, HEDDLE_MAD_LOG=os.path.join(directory, 'mad'),
-                   SIM_HOST=place(net, ['opensm'], {})['opensm'])
-        return _opensm(options, env, directory, sim)
-    finally:
-        sim.stdin.close()
-        end(sim)
+    with cluster(options, directory, net_file, shards=0) as c:
+        files = os.path.join(directory, 'run')
+        host = place(c.net, ['opensm'], {})['opensm']
+        env = c.environment(host, os.path.join(files, 'opensm.mad'))
+        env.update(OSM_CACHE_DIR=files, OSM_TMP_DIR=files)
+        return _opensm(options, env, files, c.daemons[options.sim]['proc']['pid'])
 
 
-def _opensm(options, env, directory, sim):
+def _opensm(options, env, directory, simulator_pid):
     log = os.path.join(directory, 'opensm.log')
     conf = os.path.join(directory, 'opensm.conf')
     with open(conf, 'w', encoding='ascii') as f:
@@ -126,7 +113,7 @@ def _opensm(options, env, directory, sim):
     try:
         text = wait_for_line(log, SUBNET_UP, sm, options.timeout)
         end_ns = time.monotonic_ns()
-        processes, simulator = {'opensm': usage(sm.pid)}, usage(sim.pid)
+        processes, simulator = {'opensm': usage(sm.pid)}, usage(simulator_pid)
         time.sleep(LAST_LINES_S)
     finally:
         end(sm)
@@ -143,7 +130,7 @@ def _opensm(options, env, directory, sim):
 def say(name, r):
     print(f'{name:<7} {r["total_s"]:8.2f} s; last ACTIVE at {r["active_s"] or 0:.2f} s; '
           f'{r["smps"]} SMPs, {r["timeouts"]} timed out; CPU {r["cpu_s"]:.2f} s, '
-          f'ibsim {r["ibsim"]["cpu_s"]:.2f} s')
+          f'simulator {r["simulator"]["cpu_s"]:.2f} s')
     for process, u in r['processes'].items():
         print(f'          {process}: CPU {u["cpu_s"]:.2f} s, VmHWM {u["hwm_mb"]:.1f} MB')
     print('          sent: ' + ', '.join(f'{k} {n}' for k, n in r['smps_by_attribute'].items()))
@@ -162,7 +149,6 @@ def bring_up():
     p = parser('bring_up.py', __doc__.splitlines()[0])
     p.add_argument('--runs', type=int, default=1, metavar='R', help='pairs to measure (default 1)')
     options = parse(p, 'runs', 'shards')
-    ibsim.check_shards(options.shards)
     opensm_program()
     runs = []
     with workspace() as directory:
@@ -172,7 +158,8 @@ def bring_up():
             before = load()
             print(f'run {i + 1} of {options.runs}, load average {before:.2f}', flush=True)
             pair = {'bench': 'bring_up', 'fabric': fabric_name(options), 'shards': options.shards,
-                    'run': i + 1, 'load': before, 'machine': machine()}
+                    'simulator': options.sim, 'run': i + 1, 'load': before,
+                    'machine': machine()}
             pair['heddle'] = heddle(options, net_file, os.path.join(directory, f'heddle-{i}'))
             say('heddle', pair['heddle'])
             pair['opensm'] = opensm(options, net_file, os.path.join(directory, f'opensm-{i}'))

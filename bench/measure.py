@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))),
                                 'lab'))
 
-from heddle_lab import build, daemons, madlog  # noqa: E402
+from heddle_lab import build, daemons, madlog, sims  # noqa: E402
 from heddle_lab.errors import LabError  # noqa: E402
 from heddle_lab.evidence import Scan  # noqa: E402
 from heddle_lab.net import read_net  # noqa: E402
@@ -59,6 +59,8 @@ def parser(program, text):
     p.add_argument('--fabric', default=DEFAULT_FABRIC, metavar='F',
                    help=f'a file or a generator (default {DEFAULT_FABRIC})')
     p.add_argument('--shards', type=int, default=3, metavar='N', help='default 3')
+    p.add_argument('--sim', choices=list(sims.SIMS), default=sims.DEFAULT,
+                   help=f'the simulator (default {sims.DEFAULT})')
     p.add_argument('--timeout', type=int, default=300, metavar='S',
                    help='for one bring-up or convergence (default 300)')
     p.add_argument('--json', metavar='FILE', help='append the results there, one object a line')
@@ -71,6 +73,10 @@ def parse(p, *counts):
     for name in ('timeout', *counts):
         if getattr(o, name) < 1:
             p.error(f'--{name} {getattr(o, name)}: at least 1')
+    try:
+        sims.SIMS[o.sim].check_shards(o.shards)
+    except LabError as e:
+        p.error(str(e))
     if os.path.exists(o.fabric):
         o.fabric = os.path.abspath(o.fabric)
     elif ':' not in o.fabric:
@@ -255,10 +261,10 @@ class Cluster:
     def lab(self, verb, *arguments):
         return self.call('lab', verb, '--dir', self.dir, *arguments)
 
-    def up(self, fabric):
-        self.lab('up', fabric, '--shards', str(self.options.shards))
+    def up(self, fabric, shards):
+        self.lab('up', fabric, '--sim', self.options.sim, '--shards', str(shards))
         self.net = read_net(os.path.join(self.dir, 'fabric.net'))
-        self.begin_ns = min(self.daemons[n]['started_ns'] for n in self.shards)
+        self.begin_ns = min((self.daemons[n]['started_ns'] for n in self.shards), default=None)
 
     def converge(self):
         """Waits for it; the monotonic time in ns."""
@@ -274,6 +280,10 @@ class Cluster:
     @property
     def daemons(self):
         return Lab(self.dir).load().daemons
+
+    def environment(self, node, mad_log):
+        """Of a process of our own that sits on this node."""
+        return daemons.environment(Lab(self.dir).load(), node, mad_log)
 
     @property
     def shards(self):
@@ -295,11 +305,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(options, directory, fabric):
-    """A lab that is up (not yet converged) and is taken down in the end."""
+def cluster(options, directory, fabric, shards=None):
+    """A lab that is up (not yet converged) and is taken down in the end. shards 0: a fabric alone."""
     c = Cluster(options, directory)
     try:
-        c.up(fabric)
+        c.up(fabric, options.shards if shards is None else shards)
         yield c
     finally:
         c.down()

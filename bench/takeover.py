@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 
 from measure import (BenchError, append, cluster, fabric_name, load, machine, main, parse, parser,
                      spread, workspace)
-from heddle_lab import ibsim, madlog, procs
+from heddle_lab import madlog, procs
 from heddle_lab.evidence import Takeover
 
 SETTLE_S = 1.0  # a scan loads the simulator, which the takeover needs too
@@ -100,7 +100,6 @@ def takeover():
     options = parse(p, 'count')
     if options.shards < 2:
         p.error(f'--shards {options.shards}: a takeover needs at least 2')
-    ibsim.check_shards(options.shards)
     takeovers = []
     try:
         measure(options, takeovers)
@@ -108,7 +107,8 @@ def takeover():
         if takeovers:
             found = summary(takeovers)
             append(options.json, {'bench': 'takeover', 'fabric': fabric_name(options),
-                                  'shards': options.shards, 'machine': machine(), **found,
+                                  'shards': options.shards, 'simulator': options.sim,
+                                  'machine': machine(), **found,
                                   'takeovers': takeovers})
             print(f'{len(takeovers)} takeovers, {found["with_problems"]} with problems')
             for key in ('detect_ms', 'takeover_ms'):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whole clusters over ibsim: coordinator and shards as they are shipped, run by `heddle lab`."""
+"""Whole clusters over a simulator: coordinator and shards as they are shipped, run by `heddle lab`.
+
+$HEDDLE_TEST_SIM names the simulator: heddle-sim (the default) or ibsim, the independent one.
+"""
 import json
 import os
 import random
@@ -20,6 +23,7 @@ from heddle_lab.state import Lab  # noqa: E402
 
 BUILD = os.environ.get('HEDDLE_BUILD', os.path.join(ROOT, 'build', 'release'))
 HEDDLE = os.path.join(BUILD, 'bin', 'heddle')
+SIM = os.environ.get('HEDDLE_TEST_SIM', 'heddle-sim')
 SANITIZED = os.path.basename(BUILD) in ('asan', 'tsan')
 PATIENCE = 3 if SANITIZED else 1
 CONVERGE_TIMEOUT_S = 60 * PATIENCE
@@ -54,7 +58,7 @@ class Cluster:
         return done.stdout
 
     def up(self, fabric, shards=3, *options):
-        self.lab('up', fabric, '--shards', str(shards), *options)
+        self.lab('up', fabric, '--sim', SIM, '--shards', str(shards), *options)
         self.begin_ns = min(d['started_ns'] for n, d in self.daemons.items()
                             if n.startswith('shard-'))
         self.net = read_net(os.path.join(self.dir, 'fabric.net'))
@@ -170,10 +174,10 @@ def wait_for(condition, timeout_s, pause_s=0.2):
 @pytest.fixture(scope='module')
 def make_cluster(tmp_path_factory):
     """Makes clusters that are taken down at the end of the module."""
-    for name in ('heddle', 'heddle-shard', 'heddle-coordinator', 'heddle-portscan'):
+    for name in ('heddle', 'heddle-shard', 'heddle-coordinator', 'heddle-portscan', 'heddle-sim'):
         if not os.path.exists(os.path.join(BUILD, 'bin', name)):
             pytest.skip(f'needs {BUILD}/bin/{name}')
-    if shutil.which('ibsim') is None:
+    if SIM == 'ibsim' and shutil.which('ibsim') is None:
         pytest.skip('needs ibsim')
     made = []
 
