@@ -38,6 +38,9 @@ struct sim_packet {
     uint8_t sl;
     uint16_t pkey; /* 0 = entry 0 of the sender's table; ignored on QP 0 */
     uint32_t qkey; /* 0 = SIM_GSI_QKEY; ignored on QP 0 */
+    /* How much of the MAD its sender named; 0 = all. For the process that gets it: libumad2sim
+     * takes the length of a segmented answer from there. Agents look at all of it. */
+    uint16_t length;
     uint8_t mad[SIM_MAD_BYTES];
 };
 

@@ -13,6 +13,7 @@
 static enum flight_state answer(struct sim *s, struct flight *f)
 {
     struct sim_packet *p = &f->p;
+    p->length = 0;
     if (p->dlid != SIM_LID_PERMISSIVE || p->slid != SIM_LID_PERMISSIVE) {
         uint16_t lid = p->dlid;
         p->dlid = p->slid;

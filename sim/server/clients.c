@@ -104,6 +104,7 @@ bool clients_take(struct client *client, const struct wire_packet *in, struct si
     out->sl = 0;
     out->pkey = 0;
     out->qkey = 0;
+    out->length = (uint16_t)length;
     /* What lies behind a short MAD are bytes of the client's stack. */
     memcpy(out->mad, in->mad, length);
     memset(out->mad + length, 0, MAD_BYTES - length);
@@ -126,7 +127,7 @@ static void give(struct clients *c, struct client *client, const struct sim_pack
     out->dqp = htonl(p->dqp);
     out->sqp = htonl(p->sqp);
     out->status = htonl((uint32_t)status);
-    out->length = htobe64(MAD_BYTES);
+    out->length = htobe64(p->length ? p->length : MAD_BYTES);
     memcpy(out->mad, p->mad, MAD_BYTES);
     if (!client->is_dirty) {
         client->is_dirty = true;

@@ -261,6 +261,7 @@ static void test_lengths(void **state)
     assert_int_equal(out.mad[29], 0xaa);
     for (unsigned i = 30; i < MAD_BYTES; i++)
         assert_int_equal(out.mad[i], 0);
+    assert_int_equal(out.length, 30);
     in.length = htobe64(23);
     assert_false(clients_take(client, &in, &out));
     in.length = htobe64(257);
@@ -282,6 +283,11 @@ static void test_answers_find_the_asker(void **state)
     assert_int_equal(second->outbox.used, 1);
     assert_int_equal(ntohs((uint16_t)outbox_at(&second->outbox, 0)->slid), 9);
     assert_int_equal(outbox_at(&second->outbox, 0)->status, 0);
+    /* an answer is as long as its sender says; those of agents are whole */
+    assert_true(outbox_at(&second->outbox, 0)->length == htobe64(MAD_BYTES));
+    p.length = 120;
+    assert_true(clients_deliver(c, NODE, PORT, &p));
+    assert_true(outbox_at(&second->outbox, 1)->length == htobe64(120));
     mad_put16(p.mad + 8, 2); /* who sits elsewhere */
     assert_false(clients_deliver(c, NODE, PORT, &p));
     mad_put16(p.mad + 8, 5); /* a free slot */
