@@ -92,11 +92,14 @@ def test_stock_umad2sim(make_fabric, start, judgement):
         opensm.OpenSM(sim, fabric.manager).wait_up()
         recorder = tools.Recorder(sim, fabric, SEED)
         recorder.lids = {}
-        recorder.ask(tools.Query(f'umad2sim {argv[0]}', argv) for argv in (
-            ('ibnetdiscover',), ('iblinkinfo', '-l'), ('smpquery', '-D', 'portinfo', '0,1', '3'),
-            ('smpquery', 'nodedesc', '1'), ('smpquery', 'switchinfo', '2'), ('sminfo',),
-            ('dump_lfts',), ('saquery', '-c'), ('saquery', '--src-to-dst', '1:9'),
-            ('ibtracert', '1', '9')))
+        recorder.ask(tools.Query(tool, argv) for tool, argv in (
+            ('ibnetdiscover', ('ibnetdiscover',)), ('iblinkinfo', ('iblinkinfo', '-l')),
+            ('smpquery -D portinfo', ('smpquery', '-D', 'portinfo', '0,1', '3')),
+            ('smpquery nodedesc', ('smpquery', 'nodedesc', '1')),
+            ('smpquery switchinfo', ('smpquery', 'switchinfo', '2')), ('sminfo', ('sminfo',)),
+            ('dump_lfts', ('dump_lfts',)), ('saquery -c', ('saquery', '-c')),
+            ('saquery --src-to-dst', ('saquery', '--src-to-dst', '1:9')),
+            ('ibtracert', ('ibtracert', '1', '9'))))
         recordings.append(recorder.answers)
         sim.close()
     expect_same(judgement, *recordings)
