@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* bench_route: times an engine on fabrics, checks what it made, and measures how even it is.
  *
- *   bench_route [--engine NAME] [--vls N] [--remove PERCENT[:SEED]] [--check] [--measure] FABRIC
- * ...
+ *   bench_route [--engine NAME] [--vls N] [--threads N] [--repeat N] [--remove PERCENT[:SEED]]
+ *               [--check] [--measure] FABRIC ...
  *
- * FABRIC is a file or a generator (fabric/generate.h). One line a fabric and engine. */
+ * FABRIC is a file or a generator (fabric/generate.h). One line a fabric and engine: medians over
+ * the repetitions (1), wall clock and processor time of all threads. */
 #include <getopt.h>
 #include <glib.h>
+#include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/pool.h"
 #include "fabric/fabric.h"
 #include "fabric/read.h"
 #include "routing/check.h"
@@ -22,16 +26,24 @@
 struct settings {
     const char *engine; /* NULL = all */
     double remove_percent;
-    unsigned seed, vls;
+    unsigned seed, vls, threads, repeat;
     bool check, measure;
 };
 
-/* Of this thread's processor time: other programs on the machine do not count. */
-static double now_ms(void)
+struct moment {
+    double wall_ms, cpu_ms; /* cpu: of all threads; other programs on the machine do not count */
+};
+
+static double clock_ms(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static struct moment now(void)
+{
+    return (struct moment){clock_ms(CLOCK_MONOTONIC), clock_ms(CLOCK_PROCESS_CPUTIME_ID)};
 }
 
 static struct fabric *load(const char *spec)
@@ -82,56 +94,142 @@ static void report_check(const struct rt_plan *plan, const struct rt_tables *t)
     struct rt_lanes lanes;
     rt_plan_lanes(plan, &lanes);
     struct rt_check_result r;
-    double start = now_ms();
+    double start = now().wall_ms;
     bool good = rt_check(g, t, lanes.vls > 1 ? &lanes : NULL, &r, stdout, 3);
     printf(" check %.0f ms %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
            " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT " dead %" G_GUINT64_FORMAT
            " credit %" G_GUINT64_FORMAT " hops<=%u VLs %u",
-           now_ms() - start, good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected, r.loops,
-           r.dead_ports, r.credit_loop_channels, r.max_hops, lanes.vls);
+           now().wall_ms - start, good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected,
+           r.loops, r.dead_ports, r.credit_loop_channels, r.max_hops, lanes.vls);
+}
+
+struct filling {
+    const struct rt_plan *plan;
+    uint8_t *bytes;
+    size_t size;
+};
+
+static void fill_row(void *context, unsigned sw)
+{
+    const struct filling *f = context;
+    rt_plan_row(f->plan, sw, f->bytes + f->size * sw, f->size);
+}
+
+/* The first 64 bits of BLAKE2b over all rows: tells at a glance whether tables are the same. */
+static uint64_t digest(const uint8_t *bytes, size_t size)
+{
+    uint8_t hash[crypto_generichash_BYTES];
+    uint64_t value = 0;
+    crypto_generichash(hash, sizeof hash, bytes, size, NULL, 0);
+    for (unsigned i = 0; i < 8; i++)
+        value = value << 8 | hash[i];
+    return value;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, unsigned count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+/* Of all repetitions: [preparation, rows, both] in wall clock, then in processor time. */
+struct times {
+    double *ms[6];
+    unsigned count;
+};
+
+static void add_times(struct times *t, struct moment start, struct moment prepared,
+                      struct moment filling, struct moment filled)
+{
+    double wall[] = {prepared.wall_ms - start.wall_ms, filled.wall_ms - filling.wall_ms};
+    double cpu[] = {prepared.cpu_ms - start.cpu_ms, filled.cpu_ms - filling.cpu_ms};
+    double all[] = {wall[0], wall[1], wall[0] + wall[1], cpu[0], cpu[1], cpu[0] + cpu[1]};
+    for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
+        t->ms[i][t->count] = all[i];
+    t->count++;
+}
+
+static void print_times(struct times *t)
+{
+    static const char *const labels[] = {" prepare", " rows", " both", " CPU", " +", " ="};
+    for (unsigned i = 0; i < G_N_ELEMENTS(t->ms); i++)
+        printf("%s %.2f", labels[i], median(t->ms[i], t->count));
+    printf(" ms");
+}
+
+/* Prepares and fills the tables once; NULL when the engine cannot. */
+static struct rt_plan *fill(struct rt_graph *g, const char *name, const struct rt_options *options,
+                            uint8_t *bytes, struct times *times, char *error, size_t error_size)
+{
+    struct filling f = {.bytes = bytes, .size = g->max_lid + 1u};
+    struct rt_plan *plan;
+    struct moment start = now();
+    if (rt_engine_find(name)->prepare(g, options, &plan, error, error_size))
+        return NULL;
+    struct moment prepared = now();
+    f.plan = plan;
+    memset(bytes, 0, f.size * g->switch_count); /* page faults are not the engine's */
+    struct moment filling = now();
+    pool_run(options->pool, g->switch_count, fill_row, &f);
+    add_times(times, start, prepared, filling, now());
+    return plan;
+}
+
+static void measure(const struct fabric *f, const struct rt_graph *g, const struct rt_tables *t,
+                    unsigned seed)
+{
+    struct rt_metrics m;
+    GArray *hosts = list_hosts(f, g);
+    rt_measure(g, t, (const uint32_t *)(void *)hosts->data, hosts->len, PERMUTATIONS, seed, &m);
+    printf(" A2A %u RP %u SP %u mean hops %.3f", m.a2a, m.rp, m.sp, m.mean_hops);
+    g_array_free(hosts, TRUE);
 }
 
 static void run(const char *spec, const struct fabric *f, struct rt_graph *g, const char *name,
                 const struct settings *s)
 {
-    struct rt_plan *plan;
-    struct rt_options options = {.max_vls = s->vls};
-    char error[256];
-    double start = now_ms();
-    if (rt_engine_find(name)->prepare(g, &options, &plan, error, sizeof error)) {
-        printf("%s %s: %s\n", spec, name, error);
-        return;
-    }
-    double prepared = now_ms();
+    struct pool *pool = pool_create(s->threads);
+    struct rt_options options = {.max_vls = s->vls, .parallel = pool_run, .pool = pool};
+    struct times times = {0};
+    struct rt_plan *plan = NULL;
+    char error[256] = "";
     size_t size = g->max_lid + 1u;
     uint8_t *bytes = g_malloc(size * g->switch_count + 1);
     const uint8_t **rows = g_new(const uint8_t *, g->switch_count + 1);
-    memset(bytes, 0, size * g->switch_count); /* page faults are not the engine's */
-    double filling = now_ms();
-    for (uint32_t i = 0; i < g->switch_count; i++) {
-        rt_plan_row(plan, i, bytes + size * i, size);
+    for (unsigned i = 0; i < G_N_ELEMENTS(times.ms); i++)
+        times.ms[i] = g_new(double, s->repeat);
+    for (unsigned i = 0; i < s->repeat && !*error; i++) {
+        rt_plan_destroy(plan);
+        plan = fill(g, name, &options, bytes, &times, error, sizeof error);
+    }
+    for (uint32_t i = 0; i < g->switch_count; i++)
         rows[i] = bytes + size * i;
-    }
-    double filled = now_ms();
-    printf("%s %s -%.0f%%: switches %u destinations %u prepare %.2f ms rows %.2f ms (of one "
-           "processor)",
-           spec, name, s->remove_percent, g->switch_count, g->dest_count, prepared - start,
-           filled - filling);
     struct rt_tables t = {.rows = rows, .row_size = size};
-    if (s->check)
-        report_check(plan, &t);
-    if (s->measure) {
-        struct rt_metrics m;
-        GArray *hosts = list_hosts(f, g);
-        rt_measure(g, &t, (const uint32_t *)(void *)hosts->data, hosts->len, PERMUTATIONS, s->seed,
-                   &m);
-        printf(" A2A %u RP %u SP %u mean hops %.3f", m.a2a, m.rp, m.sp, m.mean_hops);
-        g_array_free(hosts, TRUE);
+    if (plan) {
+        printf("%s %s -%.0f%%: switches %u destinations %u threads %u digest %016" PRIx64, spec,
+               name, s->remove_percent, g->switch_count, g->dest_count, pool_threads(pool),
+               digest(bytes, size * g->switch_count));
+        print_times(&times);
+        if (s->check)
+            report_check(plan, &t);
+        if (s->measure)
+            measure(f, g, &t, s->seed);
+        printf("\n");
+    } else {
+        printf("%s %s: %s\n", spec, name, error);
     }
-    printf("\n");
+    for (unsigned i = 0; i < G_N_ELEMENTS(times.ms); i++)
+        g_free(times.ms[i]);
     g_free(bytes);
     g_free(rows);
     rt_plan_destroy(plan);
+    pool_destroy(pool);
 }
 
 static int run_fabric(const char *spec, const struct settings *s)
@@ -159,8 +257,8 @@ static int run_fabric(const char *spec, const struct settings *s)
 static int usage(const char *program)
 {
     fprintf(stderr,
-            "usage: %s [--engine NAME] [--vls N] [--remove PERCENT[:SEED]] [--check] [--measure] "
-            "FABRIC..\n",
+            "usage: %s [--engine NAME] [--vls N] [--threads N] [--repeat N] "
+            "[--remove PERCENT[:SEED]] [--check] [--measure] FABRIC..\n",
             program);
     return 2;
 }
@@ -170,14 +268,19 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         {"engine", required_argument, NULL, 'e'}, {"vls", required_argument, NULL, 'v'},
         {"remove", required_argument, NULL, 'r'}, {"check", no_argument, NULL, 'c'},
-        {"measure", no_argument, NULL, 'm'},      {0}};
-    struct settings s = {.seed = 1, .vls = 1};
+        {"measure", no_argument, NULL, 'm'},      {"threads", required_argument, NULL, 't'},
+        {"repeat", required_argument, NULL, 'n'}, {0}};
+    struct settings s = {.seed = 1, .vls = 1, .threads = 1, .repeat = 1};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         char *end;
         if (c == 'e' && rt_engine_find(optarg)) {
             s.engine = optarg;
         } else if (c == 'v') {
             s.vls = strtoul(optarg, NULL, 10);
+        } else if (c == 't') {
+            s.threads = strtoul(optarg, NULL, 10);
+        } else if (c == 'n') {
+            s.repeat = MAX(strtoul(optarg, NULL, 10), 1);
         } else if (c == 'r') {
             s.remove_percent = strtod(optarg, &end);
             if (*end == ':')
