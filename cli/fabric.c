@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/load.h"
+#include "fabric/generate.h"
 #include "fabric/write.h"
 
 struct fabric *load_fabric(const char *spec)
@@ -55,12 +56,20 @@ int save_fabric(const struct fabric *f, const char *path)
                     g_strerror(rc));
 }
 
+static char *convert_details(void)
+{
+    GString *s = g_string_new("SPEC is the output of ibnetdiscover, a net file of ibsim, or a "
+                              "generator (an example of each below):\n");
+    const struct fabric_generator *g;
+    for (size_t i = 0; (g = fabric_generator_at(i)) != NULL; i++)
+        g_string_append_printf(s, "  %s\n    %s (%s)\n", g->grammar, g->example, g->counts);
+    g_string_append(s, "OUT is a file, or - for stdout. What was odd in SPEC is said on stderr.");
+    return g_string_free(s, FALSE);
+}
+
 int fabric_convert_run(struct cli *c, int argc, char **argv)
 {
-    static const char details[] =
-        "SPEC is the output of ibnetdiscover, a net file of ibsim, or a generator:\n"
-        "pgft:H:M1,..,MH:W1,..,WH:P1,..,PH, as in pgft:2:16,8:1,8:1,1 (128 hosts).\n"
-        "OUT is a file, or - for stdout. What was odd in SPEC is said on stderr.";
+    g_autofree char *details = convert_details();
     if (!cli_parse(c, "SPEC OUT", details, NULL, 2, 2, &argc, &argv))
         return CLI_USAGE;
     struct fabric *f = load_fabric(argv[1]);
