@@ -23,15 +23,20 @@ static struct range all_ports(const struct sim_node *n)
     return (struct range){enhanced ? 0 : 1, n->nports};
 }
 
+static const uint8_t *row_of(const struct sim_port *p, unsigned in)
+{
+    return p->sl2vl ? p->sl2vl + in * ROW : sim_sl2vl_default;
+}
+
 static unsigned write_rows(struct sim *s, uint32_t node, struct range in, struct range out,
                            const uint8_t *row)
 {
     unsigned changed = 0;
     for (unsigned o = out.first; o <= out.last; o++) {
-        if (!sim_port(s, node, o)->sl2vl && memcmp(row, sim_sl2vl_default, ROW) == 0)
-            continue;
         for (unsigned i = in.first; i <= in.last; i++)
-            changed += sim_replace(sim_sl2vl(s, node, o, i), row, ROW);
+            if (memcmp(row, row_of(sim_port(s, node, o), i), ROW) != 0)
+                changed += sim_replace(sim_sl2vl(s, node, o, i), row, ROW);
+        sim_tables_share(s, node, o);
     }
     return changed;
 }
@@ -39,7 +44,7 @@ static unsigned write_rows(struct sim *s, uint32_t node, struct range in, struct
 static void read_row(const struct sim_port *p, unsigned in, uint8_t data[64])
 {
     memset(data, 0, SIM_SMP_DATA_BYTES);
-    memcpy(data, p->sl2vl ? p->sl2vl + in * ROW : sim_sl2vl_default, ROW);
+    memcpy(data, row_of(p, in), ROW);
 }
 
 uint16_t sim_sma_sl2vl(struct sim *s, uint32_t node, unsigned port, bool set, uint32_t modifier,
@@ -80,8 +85,11 @@ uint16_t sim_sma_vlarb(struct sim *s, uint32_t node, unsigned port, bool set, ui
     if (first >= cap)
         return SIM_STATUS_BAD_VALUE;
     size_t bytes = 2u * MIN(ARB_ENTRIES, cap - first);
-    if (set && (p->vlarb || memcmp(data, sim_vlarb_default[block], bytes) != 0))
+    const uint8_t *now = p->vlarb ? p->vlarb + (size_t)block * 64 : sim_vlarb_default[block];
+    if (set && memcmp(data, now, bytes) != 0) {
         *changed = sim_replace(sim_vlarb(s, node, target, block), data, bytes);
+        sim_tables_share(s, node, target);
+    }
     memset(data + bytes, 0, SIM_SMP_DATA_BYTES - bytes);
     memcpy(data, p->vlarb ? p->vlarb + (size_t)block * 64 : sim_vlarb_default[block], bytes);
     return SIM_STATUS_OK;

@@ -77,7 +77,9 @@ struct sim_port {
     bool fdr10_supported;     /* the speed that only Mellanox's ExtendedPortInfo shows */
     bool fdr10_enabled;
     uint64_t *counters;       /* SIM_CNT_COUNT, NULL = all zero */
-    uint16_t *pkeys;          /* host order; the node's or switch's capacity; NULL = {0xFFFF} */
+    uint16_t *pkeys;          /* host order; the node's or switch's capacity; NULL = {0xFFFF}.
+                               * This, sl2vl and vlarb may be shared: written to by way of
+                               * sim_pkeys() and so on only */
     uint64_t *guids;          /* GUIDCap entries, host order; NULL = {guid} */
     uint8_t *sl2vl;           /* switch: (nports + 1) inputs x 8 bytes; others 8 bytes */
     uint8_t *vlarb;           /* 4 blocks of 64 bytes */
@@ -133,6 +135,7 @@ enum sim_drop {
 #define SIM_MAX_HOPS 64u
 
 struct sim_timers;  /* core/timers.h */
+struct sim_shared;  /* core/shared.h */
 struct sim_flights; /* core/transit.c */
 struct sim_pings;   /* core/ping.c */
 struct sim_judge;   /* judge/ */
@@ -154,6 +157,7 @@ struct sim {
     bool traps_off; /* what would be a trap is forgotten */
     uint64_t smps, gmps, doubled; /* handled by agents; multicast packets that arrived twice */
     struct sim_timers *timers;
+    struct sim_shared *shared; /* P_Key, SL2VL and VL arbitration tables that are the same */
     struct sim_flights *flights;
     struct sim_pings *pings;
     struct sim_judge *judge;
@@ -205,6 +209,9 @@ uint16_t *sim_pkeys(struct sim *s, uint32_t node, unsigned port);
 uint8_t *sim_sl2vl(struct sim *s, uint32_t node, unsigned port, unsigned in); /* 8 bytes */
 uint8_t *sim_vlarb(struct sim *s, uint32_t node, unsigned port, unsigned block); /* 0..3: 64 bytes */
 uint64_t *sim_guids(struct sim *s, uint32_t node, unsigned port);
+/* After writes to the port's P_Keys, SL2VL or VL arbitration: those that are as another port's share
+ * its memory. Pointers got before are no longer good. */
+void sim_tables_share(struct sim *s, uint32_t node, unsigned port);
 /* What a Get shows where nothing was written. */
 extern const uint8_t sim_sl2vl_default[8];
 extern const uint8_t sim_vlarb_default[4][64];

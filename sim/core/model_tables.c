@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/core/model.h"
+#include "sim/core/shared.h"
 
 /* LFT blocks come in groups: an allocation for each would cost a quarter more memory. */
 #define LFT_GROUP 32u
@@ -42,12 +43,24 @@ uint16_t *sim_mft_block(struct sim *s, uint32_t node, unsigned position, unsigne
     return sw->mft[position][block];
 }
 
+static size_t pkeys_size(const struct sim *s, uint32_t node, unsigned port)
+{
+    return sizeof(uint16_t) * sim_pkey_capacity(s, node, port);
+}
+
+static size_t sl2vl_size(const struct sim_node *n)
+{
+    return (n->sw ? n->nports + 1u : 1u) * sizeof sim_sl2vl_default;
+}
+
 uint16_t *sim_pkeys(struct sim *s, uint32_t node, unsigned port)
 {
     struct sim_port *p = sim_port(s, node, port);
     if (!p->pkeys) {
         p->pkeys = g_new0(uint16_t, sim_pkey_capacity(s, node, port));
         p->pkeys[0] = DEFAULT_PKEY;
+    } else {
+        p->pkeys = sim_shared_own(s->shared, p->pkeys, pkeys_size(s, node, port));
     }
     return p->pkeys;
 }
@@ -56,12 +69,13 @@ uint8_t *sim_sl2vl(struct sim *s, uint32_t node, unsigned port, unsigned in)
 {
     struct sim_node *n = &s->nodes[node];
     struct sim_port *p = &n->ports[port];
-    size_t inputs = n->sw ? n->nports + 1u : 1u;
+    size_t size = sl2vl_size(n);
     if (!p->sl2vl) {
-        p->sl2vl = g_malloc(inputs * sizeof sim_sl2vl_default);
-        for (size_t i = 0; i < inputs; i++)
-            memcpy(p->sl2vl + i * sizeof sim_sl2vl_default, sim_sl2vl_default,
-                   sizeof sim_sl2vl_default);
+        p->sl2vl = g_malloc(size);
+        for (size_t i = 0; i < size; i += sizeof sim_sl2vl_default)
+            memcpy(p->sl2vl + i, sim_sl2vl_default, sizeof sim_sl2vl_default);
+    } else {
+        p->sl2vl = sim_shared_own(s->shared, p->sl2vl, size);
     }
     return p->sl2vl + (n->sw ? in : 0) * sizeof sim_sl2vl_default;
 }
@@ -72,8 +86,21 @@ uint8_t *sim_vlarb(struct sim *s, uint32_t node, unsigned port, unsigned block)
     if (!p->vlarb) {
         p->vlarb = g_malloc(sizeof sim_vlarb_default);
         memcpy(p->vlarb, sim_vlarb_default, sizeof sim_vlarb_default);
+    } else {
+        p->vlarb = sim_shared_own(s->shared, p->vlarb, sizeof sim_vlarb_default);
     }
     return p->vlarb + (size_t)block * sizeof sim_vlarb_default[0];
+}
+
+void sim_tables_share(struct sim *s, uint32_t node, unsigned port)
+{
+    struct sim_port *p = sim_port(s, node, port);
+    if (p->pkeys)
+        p->pkeys = sim_shared_keep(s->shared, p->pkeys, pkeys_size(s, node, port));
+    if (p->sl2vl)
+        p->sl2vl = sim_shared_keep(s->shared, p->sl2vl, sl2vl_size(&s->nodes[node]));
+    if (p->vlarb)
+        p->vlarb = sim_shared_keep(s->shared, p->vlarb, sizeof sim_vlarb_default);
 }
 
 uint64_t *sim_guids(struct sim *s, uint32_t node, unsigned port)
@@ -84,6 +111,15 @@ uint64_t *sim_guids(struct sim *s, uint32_t node, unsigned port)
         p->guids[0] = p->guid;
     }
     return p->guids;
+}
+
+static void free_shared(struct sim *s, struct sim_port *p)
+{
+    sim_shared_free(s->shared, p->pkeys);
+    sim_shared_free(s->shared, p->sl2vl);
+    sim_shared_free(s->shared, p->vlarb);
+    p->pkeys = NULL;
+    p->sl2vl = p->vlarb = NULL;
 }
 
 static void free_switch_tables(struct sim_switch *sw)
@@ -102,11 +138,8 @@ void sim_tables_free(struct sim *s, uint32_t node)
 {
     struct sim_node *n = &s->nodes[node];
     for (unsigned i = 0; i <= n->nports; i++) {
-        struct sim_port *p = &n->ports[i];
-        g_clear_pointer(&p->pkeys, g_free);
-        g_clear_pointer(&p->guids, g_free);
-        g_clear_pointer(&p->sl2vl, g_free);
-        g_clear_pointer(&p->vlarb, g_free);
+        free_shared(s, &n->ports[i]);
+        g_clear_pointer(&n->ports[i].guids, g_free);
     }
     if (n->sw)
         free_switch_tables(n->sw);

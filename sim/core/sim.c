@@ -4,6 +4,7 @@
 
 #include "sim/agents/agent.h"
 #include "sim/core/ping.h"
+#include "sim/core/shared.h"
 #include "sim/core/timers.h"
 #include "sim/core/transit.h"
 #include "sim/faults/fault.h"
@@ -16,6 +17,7 @@
 static void create_parts(struct sim *s)
 {
     s->timers = sim_timers_create();
+    s->shared = sim_shared_create();
     s->flights = sim_flights_create();
     s->pings = sim_pings_create();
     s->judge = sim_judge_create();
@@ -66,6 +68,7 @@ void sim_destroy(struct sim *s)
     sim_flights_destroy(s->flights);
     sim_timers_destroy(s->timers);
     sim_model_free(s);
+    sim_shared_destroy(s->shared);
     g_rand_free(s->random);
     g_free(s);
 }
