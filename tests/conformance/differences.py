@@ -11,8 +11,8 @@ An entry is
 
 separated by an empty line. The two patterns are whole lines; `<number>` stands for decimal digits,
 `<hex>` for hexadecimal ones; a general wildcard does not exist. `(no line)` stands for a line that
-is not there. Patterns that begin with `~` are parts: the two lines must be equal but for them. A
-tool of an entry for which it matches nothing in a full run is an error."""
+is not there. Patterns that begin with `~` are parts (`~one~two`): the two lines must be equal but
+for them. A tool of an entry for which it matches nothing in a full run is an error."""
 import difflib
 import os
 import re
@@ -75,9 +75,12 @@ def allows(entry, difference):
     if difference.tool not in entry.tools:
         return False
     if entry.ibsim.startswith(PART):
-        one, two = entry.ibsim.removeprefix(PART), entry.heddle.removeprefix(PART)
-        return one in difference.ibsim and \
-            difference.ibsim.replace(one, two, 1) == difference.heddle
+        line = difference.ibsim
+        for one, two in zip(entry.ibsim.split(PART)[1:], entry.heddle.split(PART)[1:], strict=True):
+            if one not in line:
+                return False
+            line = line.replace(one, two, 1)
+        return line == difference.heddle
     return _matches(entry.ibsim, difference.ibsim.strip()) and \
         _matches(entry.heddle, difference.heddle.strip())
 
