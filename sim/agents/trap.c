@@ -25,8 +25,9 @@ enum notice_type { URGENT = 1, SECURITY = 2, INFORMATIONAL = 4 };
 
 struct notice {
     uint32_t tid;
-    unsigned sent;
-    bool again; /* it happened once more after it was sent */
+    bool sent;
+    uint64_t age; /* the oldest has the smallest */
+    bool again;   /* it happened once more after it was sent */
     uint8_t data[NOTICE_BYTES];
 };
 
@@ -42,7 +43,7 @@ struct sim_port_traps *sim_port_traps(struct sim_port *p)
 void sim_port_traps_tidy(struct sim_port *p)
 {
     const struct sim_port_traps *t = p->traps;
-    if (!t || t->timer || t->training || t->command || t->overflowed || t->given_up || t->toggle ||
+    if (!t || t->timer || t->training || t->command || t->overflowed || t->toggle ||
         !g_queue_is_empty((GQueue *)&t->pending))
         return;
     g_free(p->traps);
@@ -57,11 +58,6 @@ unsigned sim_traps_pending(const struct sim_port *p)
 uint64_t sim_traps_overflowed(const struct sim_port *p)
 {
     return p->traps ? p->traps->overflowed : 0;
-}
-
-uint64_t sim_traps_given_up(const struct sim_port *p)
-{
-    return p->traps ? p->traps->given_up : 0;
 }
 
 /* 4.096 us * 2^SubnetTimeOut (IBA 14.2.5.6), within bounds that suit a simulation. */
@@ -95,21 +91,17 @@ static void turn(struct sim *s, void *key)
     struct sim_port *p = sim_port(s, node, sim_key_port(key));
     struct sim_port_traps *t = p->traps;
     t->timer = NULL;
-    struct notice *n = g_queue_pop_head(&t->pending);
+    bool traps = sim_capability_mask(p) & SIM_CAP_TRAP;
+    struct notice *n = traps ? g_queue_pop_head(&t->pending) : NULL;
     if (!n) {
         sim_port_traps_tidy(p);
         return;
     }
-    n->sent++;
+    n->sent = true;
     n->again = false;
     t->timer = sim_timer_at(s, s->now + interval(p), turn, key);
     struct notice sending = *n;
-    if (n->sent >= SIM_TRAP_SENDS) {
-        t->given_up++;
-        g_free(n);
-    } else {
-        g_queue_push_tail(&t->pending, n);
-    }
+    g_queue_push_tail(&t->pending, n);
     send_trap(s, node, p, &sending); /* last: the answer may come from within */
 }
 
@@ -137,7 +129,7 @@ static bool is_pending(struct sim_port_traps *t, const struct notice *n)
         struct notice *old = l->data;
         if (memcmp(old->data, n->data, NOTICE_BYTES) != 0)
             continue;
-        old->again = old->sent > 0;
+        old->again = old->sent;
         return true;
     }
     return false;
@@ -147,7 +139,7 @@ static bool is_pending(struct sim_port_traps *t, const struct notice *n)
 static void queue_new(struct sim_port_traps *t, struct notice *n)
 {
     GList *l = t->pending.head;
-    while (l && ((struct notice *)l->data)->sent == 0)
+    while (l && !((struct notice *)l->data)->sent)
         l = l->next;
     if (l)
         g_queue_insert_before(&t->pending, l, n);
@@ -181,8 +173,9 @@ void sim_trap(struct sim *s, uint32_t node, unsigned port, unsigned number,
         return;
     }
     n.tid = new_tid(s);
+    n.age = t->raised++;
     queue_new(t, g_memdup2(&n, sizeof n));
-    if (!t->timer)
+    if (!t->timer && sim_capability_mask(end) & SIM_CAP_TRAP)
         t->timer = sim_timer_at(s, s->now, turn, sim_port_key(node, end->number));
 }
 
@@ -195,13 +188,13 @@ void sim_trap_repressed(struct sim *s, uint32_t node, unsigned port, const struc
         return;
     for (GList *l = t->pending.head; l; l = l->next) {
         struct notice *n = l->data;
-        if (n->sent == 0 || n->tid != get32(p->mad + 12) ||
+        if (!n->sent || n->tid != get32(p->mad + 12) ||
             memcmp(n->data, p->mad + NOTICE_AT, NOTICE_HEAD) != 0)
             continue;
         g_queue_delete_link(&t->pending, l);
         if (n->again) {
             n->tid = new_tid(s);
-            n->sent = 0;
+            n->sent = false;
             n->again = false;
             queue_new(t, n);
         } else {
@@ -221,7 +214,7 @@ static void forget(struct sim *s, struct sim_port *p)
     sim_timer_cancel(s, t->command);
     t->command = NULL;
     g_queue_clear_full(&t->pending, g_free);
-    t->overflowed = t->given_up = 0;
+    t->overflowed = 0;
     t->toggle = false;
     sim_port_traps_tidy(p);
 }
@@ -243,15 +236,26 @@ void sim_traps_free(struct sim_port *p)
 
 /* -- the attribute Notice (IBA 14.2.5.1): the queue, for managers that poll -- */
 
+/* Traps take turns, so the oldest may be anywhere. */
+static GList *oldest(const struct sim_port_traps *t)
+{
+    GList *found = t ? t->pending.head : NULL;
+    for (GList *l = found; l; l = l->next)
+        if (((struct notice *)l->data)->age < ((struct notice *)found->data)->age)
+            found = l;
+    return found;
+}
+
 static void show_head(const struct sim_port_traps *t, uint8_t data[64])
 {
+    const GList *head = oldest(t);
     memset(data, 0, 64);
-    if (!t || t->pending.length == 0) {
+    if (!head) {
         data[0] = GENERIC | EMPTY_NOTICE;
         put16(data + 8, t && t->toggle ? TOGGLE : 0);
         return;
     }
-    const struct notice *n = g_queue_peek_head((GQueue *)&t->pending);
+    const struct notice *n = head->data;
     memcpy(data, n->data, NOTICE_BYTES);
     put16(data + 8, (uint16_t)(t->pending.length | (t->toggle ? TOGGLE : 0)));
 }
@@ -266,8 +270,10 @@ uint16_t sim_sma_notice(struct sim *s, uint32_t node, unsigned port, bool set, u
         return STATUS_INVALID;
     struct sim_port_traps *t = end->traps;
     /* A Set with the head's toggle bit takes the head away (IBA 13.4.8.2). */
-    if (set && t && t->pending.length && !(get16(data + 8) & TOGGLE) == !t->toggle) {
-        g_free(g_queue_pop_head(&t->pending));
+    GList *head = oldest(t);
+    if (set && head && !(get16(data + 8) & TOGGLE) == !t->toggle) {
+        g_free(head->data);
+        g_queue_delete_link(&t->pending, head);
         t->toggle = !t->toggle;
     }
     show_head(t, data);

@@ -4,8 +4,8 @@
  * Notices (IBA 13.4.8, 13.4.9): each is sent as a Trap to the port's MasterSMLID and repeated until
  * a TrapRepress with its transaction id comes. One port sends one Trap in each interval, that of
  * PortInfo.SubnetTimeOut (IBA 14.2.5.6: it bounds the rate of Traps), within SIM_TRAP_MIN_NS and
- * SIM_TRAP_MAX_NS; notices take turns, new ones first. After SIM_TRAP_SENDS times a notice is given
- * up. A notice that is pending already is not queued again; what happened since it was last sent is
+ * SIM_TRAP_MAX_NS; notices take turns, new ones first. A port without IsTrapSupported sends none;
+ * its notices wait for a manager that polls. A notice that is pending already is not queued again; what happened since it was last sent is
  * told by one more Trap after its TrapRepress. With SIM_TRAP_QUEUE notices pending, more are
  * counted and lost. While the port has no LID or no MasterSMLID, nothing is queued: SwitchInfo's
  * PortStateChange tells the manager that comes. */
@@ -16,7 +16,6 @@
 #include "sim/core/timers.h"
 
 #define SIM_TRAP_QUEUE 16u
-#define SIM_TRAP_SENDS 30u
 #define SIM_TRAP_MIN_NS 100000000LL
 #define SIM_TRAP_MAX_NS 60000000000LL
 
@@ -26,8 +25,9 @@ struct sim_port_traps {
     struct sim_timer *training; /* link.c: when the link comes up; at one of its ends */
     struct sim_timer *command;  /* link.c: a Set that takes the link down, once it is answered */
     enum sim_phys_state commanded;
-    uint64_t overflowed, given_up;
-    bool toggle; /* NoticeToggle of the head of the queue */
+    uint64_t overflowed;
+    uint64_t raised; /* notices so far: the age of the next one */
+    bool toggle;     /* NoticeToggle of the oldest notice */
 };
 
 /* The port's, made when there are none. */
@@ -36,6 +36,5 @@ struct sim_port_traps *sim_port_traps(struct sim_port *p);
 void sim_port_traps_tidy(struct sim_port *p);
 unsigned sim_traps_pending(const struct sim_port *p);
 uint64_t sim_traps_overflowed(const struct sim_port *p);
-uint64_t sim_traps_given_up(const struct sim_port *p);
 
 #endif

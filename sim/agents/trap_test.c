@@ -8,6 +8,7 @@
 #define HOST2_LID 11
 #define INTERVAL (4096LL << 18) /* SubnetTimeOut 18 */
 #define CAP_NOTICE (1u << 2)
+#define CAP_TRAP (1u << 3)
 
 struct inbox {
     struct sim *s;
@@ -199,13 +200,15 @@ static void test_again(void **state)
     assert_int_equal(box->count, 2);
 }
 
-static void test_gives_up(void **state)
+static void test_never_gives_up(void **state)
 {
     struct inbox *box = *state;
     sim_trap_link_state(box->s, SWITCH);
     run_to(box, 1000 * INTERVAL);
-    assert_int_equal(box->count, SIM_TRAP_SENDS);
-    assert_int_equal(sim_traps_given_up(sim_port(box->s, SWITCH, 0)), 1);
+    assert_int_equal(box->count, 1001);
+    repress(box, SWITCH, 0, NULL);
+    run_to(box, 2000 * INTERVAL);
+    assert_int_equal(box->count, 1001);
     assert_true(sim_next(box->s) == SIM_NEVER);
 }
 
@@ -411,6 +414,39 @@ static void test_notice_attribute(void **state)
     assert_int_equal(sim_traps_pending(p), 0);
 }
 
+/* The oldest notice is the one that a manager sees, whichever Trap has its turn. */
+static void test_notices_while_traps_turn(void **state)
+{
+    struct inbox *box = *state;
+    struct sim *s = box->s;
+    struct sim_port *p = sim_port(s, HOST2, 1);
+    uint8_t d[64];
+    put32(p->info + 20, get32(p->info + 20) | CAP_NOTICE);
+    sim_trap_capability(s, HOST2, 1);
+    sim_trap_system_guid(s, HOST2, 1);
+    for (int turns = 1; turns <= 5; turns++) {
+        run_to(box, turns * INTERVAL);
+        assert_int_equal(sim_sma_notice(s, HOST2, 1, false, 0, d), 0);
+        assert_int_equal(get16(d + 4), 144);
+    }
+    assert_int_equal(sim_sma_notice(s, HOST2, 1, true, 0, d), 0);
+    assert_int_equal(get16(d + 4), 145);
+}
+
+static void test_notices_without_traps(void **state)
+{
+    struct inbox *box = *state;
+    struct sim *s = box->s;
+    struct sim_port *p = sim_port(s, HOST2, 1);
+    uint8_t d[64];
+    put32(p->info + 20, (get32(p->info + 20) | CAP_NOTICE) & ~CAP_TRAP);
+    sim_trap_system_guid(s, HOST2, 1);
+    run_to(box, 10 * INTERVAL);
+    assert_int_equal(box->count, 0);
+    assert_int_equal(sim_sma_notice(s, HOST2, 1, false, 0, d), 0);
+    assert_int_equal(get16(d + 4), 145);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,7 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_wrong_represses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_represses_need_the_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_gives_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_never_gives_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nowhere, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mute, setup, teardown),
@@ -430,6 +466,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_suppressed_multicast_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_directed_mkey_details, setup, teardown),
         cmocka_unit_test_setup_teardown(test_notice_attribute, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_notices_while_traps_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_notices_without_traps, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

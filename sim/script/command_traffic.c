@@ -155,6 +155,31 @@ static bool do_key(struct script_call *c)
     return true;
 }
 
+#define CAPABILITY_MASK 20 /* byte of PortInfo */
+#define CAP_SM 0x2u        /* a client's, by IsSM */
+
+static bool do_capability(struct script_call *c)
+{
+    uint32_t node;
+    unsigned port;
+    uint64_t mask = 0;
+    if (!script_any_port(c, c->argv[1], &node, &port) ||
+        (c->argc > 2 && !script_number(c, "the mask", c->argv[2], 0, UINT32_MAX, &mask)))
+        return false;
+    if (c->dry)
+        return true;
+    struct sim_port *p = sim_end_port(c->s, node, port);
+    uint32_t now = get32(p->info + CAPABILITY_MASK);
+    if (c->argc == 2) {
+        g_string_append_printf(c->out, "capability=0x%08x\n", now);
+        return true;
+    }
+    put32(p->info + CAPABILITY_MASK, ((uint32_t)mask & ~CAP_SM) | (now & CAP_SM));
+    if (get32(p->info + CAPABILITY_MASK) != now)
+        sim_trap_capability(c->s, node, p->number);
+    return true;
+}
+
 /* -- packets ----------------------------------------------------------------------------------- */
 
 /* What became of a packet: told at once, unless a delay keeps it. */
@@ -379,6 +404,8 @@ static const struct script_command commands[] = {
      do_counter},
     {"trap", "PORT NUMBER", "128-131, 144, 145, 256-259, as if it had happened", 2, 2, do_trap},
     {"key", "PORT [0x<key> [protect=N] [lease=N]]", "show or set the M_Key", 1, 4, do_key},
+    {"capability", "PORT [0x<mask>]", "show or set the CapabilityMask (trap 144)", 1, 2,
+     do_capability},
     {"send", "PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]", "one data packet", 2, 5, do_send},
     {"ping",
      "start FROM TO|mlid=0x.. [rate=N] [count=N] [sl=N] [pkey=0x..] | "

@@ -32,6 +32,8 @@
  *   trap PORT NUMBER                128-131, 144, 145, 256-259, as if it had happened; tells
  *                                   result=raised, or nowhere (no LID, no MasterSMLID, mute)
  *   key PORT [0x<key> [protect=N] [lease=N]]     shows or sets the M_Key, as by hand
+ *   capability PORT [0x<mask>]      shows or sets the CapabilityMask, but for IsSM, until the node
+ *                                   loses power (trap 144): such as 0x4, notices to be polled
  *   send PORT dlid=N [pkey=0x..] [qkey=0x..] [sl=N]    one data packet; tells
  *                                   result=arrived, under-way or why it was dropped
  *   ping start FROM TO|mlid=0x.. [rate=N] [count=N] [sl=N] [pkey=0x..]   prints the stream's number

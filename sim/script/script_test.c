@@ -212,6 +212,8 @@ static void test_right(void **state)
         "key hostb",
         "key hostb 0x1 protect=1 lease=10",
         "key hostb 0",
+        "capability hostb",
+        "capability hostb 0x0040084c",
         "send hostb dlid=2",
         "send hostb dlid=0xc001 pkey=0x7fff qkey=5 sl=1",
         "hosts start",
@@ -293,6 +295,9 @@ static void test_wrong(void **state)
         {"counter hostb Nothing 1", "there is no counter \"Nothing\""},
         {"counter hostb SymbolErrorCounter many", "the value is \"many\""},
         {"trap hostb", "too few words"},
+        {"capability", "too few words"},
+        {"capability hostb all", "the mask is \"all\""},
+        {"capability hostb 0x100000000", "the mask is \"0x100000000\""},
         {"trap hostb 1", "from 128 to 259"},
         {"trap hostb 146", "no agent sends trap 146"},
         {"trap hostb 128", "only switches send trap 128"},
@@ -416,6 +421,8 @@ static void test_effects(void **state)
     assert_answer(s, "key hostb", "key=0x0000000000001122 protect=2 lease=30 violations=0\nok\n");
     assert_ok(s, "key hostb 5");
     assert_answer(s, "key hostb", "key=0x0000000000000005 protect=2 lease=30 violations=0\nok\n");
+    assert_ok(s, "capability hostb 0x0040084e"); /* IsSM stays as it is */
+    assert_answer(s, "capability hostb", "capability=0x0040084c\nok\n");
     assert_ok(s, "describe hostb \"new name\"");
     assert_string_equal(s->nodes[HOST_B].description, "new name");
     assert_ok(s, "mute \"new name\" on");
