@@ -16,8 +16,17 @@ static bool link_passes(struct sim *s, const struct flight *f)
            s->nodes[port->peer_node].powered;
 }
 
+/* OperationalVLs: VL0, VL0-1, VL0-3, VL0-7, VL0-14 (IBA 14.2.5.6) */
+static unsigned operational_vls(const struct sim_port *p)
+{
+    static const uint8_t vls[] = {1, 1, 2, 4, 8, 15};
+    unsigned code = p->info[43] >> 4;
+    return vls[MIN(code, G_N_ELEMENTS(vls) - 1)];
+}
+
 /* SL2VL (IBA 14.2.5.8) of the port that it leaves by, for the port that it came by. VL 15 there
- * means: discard. What a port without a table does is up to it; it discards nothing. */
+ * means: discard, as does a VL that the port does not run (IBA 7.6.6). What a port without a table
+ * does is up to it; it discards nothing. */
 static bool has_vl(struct sim *s, const struct flight *f)
 {
     const struct sim_node *n = &s->nodes[f->node];
@@ -26,7 +35,7 @@ static bool has_vl(struct sim *s, const struct flight *f)
         return true;
     unsigned sl = f->p.sl & 0x0f;
     uint8_t pair = table[(n->sw ? f->in * 8u : 0) + sl / 2];
-    return (sl % 2 ? pair & 0x0f : pair >> 4) != 15;
+    return (sl % 2 ? pair & 0x0fu : pair >> 4) < operational_vls(&n->ports[f->out]);
 }
 
 static void count_packet(struct sim *s, const struct flight *f, unsigned port, bool leaves)

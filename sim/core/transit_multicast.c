@@ -85,6 +85,25 @@ static bool send_copies(struct sim *s, struct flight *f, const uint64_t mask[4])
     return true;
 }
 
+enum { /* SwitchInfo bytes */
+       DEFAULT_PRIMARY = 9,
+       DEFAULT_NOT_PRIMARY = 10,
+};
+
+/* An MLID beyond the table goes to the default multicast port: the primary one, or the other one if
+ * it came by that (IBA 14.2.5.4, 18.2.4.3.3). 0, the value of a power-up, and 255 are none. */
+static unsigned default_port(const struct sim_node *n, const struct flight *f)
+{
+    const uint8_t *info = n->sw->info;
+    unsigned top = get16(info + 18),
+             last = SIM_FIRST_MLID + get16(info + 4) - 1; /* MulticastFDBCap */
+    if (f->p.dlid <= (top ? MIN(top, last) : last))
+        return 0;
+    unsigned port =
+        info[DEFAULT_PRIMARY] == f->in ? info[DEFAULT_NOT_PRIMARY] : info[DEFAULT_PRIMARY];
+    return port <= n->nports && port != f->in ? port : 0;
+}
+
 enum flight_state multicast_route(struct sim *s, struct flight *f)
 {
     const struct sim_node *n = &s->nodes[f->node];
@@ -97,6 +116,8 @@ enum flight_state multicast_route(struct sim *s, struct flight *f)
     }
     uint64_t mask[4];
     sim_mft(s, f->node, f->p.dlid, mask);
+    unsigned out = default_port(n, f);
+    mask[out / 64] |= out ? 1ull << (out % 64) : 0;
     if (!(mask[0] | mask[1] | mask[2] | mask[3])) {
         if (f->in > 0)
             sim_count(s, f->node, f->in, SIM_CNT_RCV_SWITCH_RELAY_ERRORS, 1);

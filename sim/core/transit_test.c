@@ -313,6 +313,53 @@ static void test_vl15_for_data(void **state)
     assert_int_equal(t->arrivals->len, 3);
 }
 
+static void test_vl_that_is_not_run(void **state)
+{
+    struct transit_testing *t = *state;
+    struct sim *s = t->s;
+    struct sim_packet p = by_lid(1, 4, lid_of(HOST + 1));
+    sim_sl2vl(s, 0, NEXT, HOST_PORT); /* the identity: SL 8 is on VL 8 */
+    for (unsigned vls = 1; vls <= 5; vls++) {
+        static const uint8_t last[] = {0, 0, 1, 3, 7, 14};
+        uint64_t before = s->drops[SIM_DROP_VL];
+        sim_port(s, 0, NEXT)->info[43] = (uint8_t)(vls << 4); /* OperationalVLs */
+        p.sl = last[vls];
+        sim_send(s, HOST, 1, &p, 0);
+        assert_int_equal(s->drops[SIM_DROP_VL], before);
+        assert_int_equal(t->arrivals->len, vls);
+        p.sl++;
+        if (vls < 5)
+            sim_send(s, HOST, 1, &p, 0);
+        assert_int_equal(s->drops[SIM_DROP_VL], before + (vls < 5));
+    }
+}
+
+/* An MLID beyond the table; the way there is the default multicast port of each switch. */
+static void test_default_multicast_ports(void **state)
+{
+    struct transit_testing *t = *state;
+    struct sim *s = t->s;
+    struct sim_packet p = by_lid(1, 3, 0xc400); /* the first one beyond MulticastFDBCap */
+    p.mad[3] = 0x06;                            /* a Report, to whoever is there */
+    sim_send(s, HOST, 1, &p, 0);
+    assert_int_equal(s->drops[SIM_DROP_NO_ENTRY], 1); /* there is none after a power-up */
+    s->nodes[0].sw->info[9] = GUEST_PORT;
+    s->nodes[0].sw->info[10] = HOST_PORT;
+    sim_send(s, HOST, 1, &p, 0);
+    assert_int_equal(arrived(t, 0)->node, GUEST);
+    sim_send(s, GUEST, 1, &p, 0); /* came by the primary one */
+    assert_int_equal(arrived(t, 1)->node, HOST);
+    s->nodes[0].sw->info[10] = SIM_NO_PORT;
+    sim_send(s, GUEST, 1, &p, 0);
+    assert_int_equal(s->drops[SIM_DROP_NO_ENTRY], 2);
+    p.dlid = MLID; /* one within the table, without members */
+    sim_send(s, HOST, 1, &p, 0);
+    assert_int_equal(s->drops[SIM_DROP_NO_ENTRY], 3);
+    put16(s->nodes[0].sw->info + 18, MLID - 1); /* MulticastFDBTop */
+    sim_send(s, HOST, 1, &p, 0);
+    assert_int_equal(arrived(t, 2)->node, GUEST);
+}
+
 static void test_unclaimed(void **state)
 {
     struct transit_testing *t = *state;
@@ -361,6 +408,8 @@ int main(void)
         T(test_loop),
         T(test_link_states),
         T(test_vl15_for_data),
+        T(test_vl_that_is_not_run),
+        T(test_default_multicast_ports),
         T(test_unclaimed),
         T(test_issm),
     };
