@@ -24,6 +24,7 @@ struct sim_faults *sim_faults_create(void)
     f->mute = new_table();
     f->disturbed = new_table();
     f->reboots = new_owner();
+    f->guids = new_owner();
     f->flaps = new_owner();
     f->broken = g_ptr_array_new();
     return f;
@@ -39,6 +40,7 @@ void sim_faults_destroy(struct sim_faults *f)
     g_hash_table_destroy(f->mute);
     g_hash_table_destroy(f->disturbed);
     g_hash_table_destroy(f->reboots);
+    g_hash_table_destroy(f->guids);
     g_hash_table_destroy(f->flaps);
     g_free(f);
 }
@@ -110,10 +112,41 @@ void sim_fault_mute(struct sim *s, uint32_t node, unsigned port, bool mute)
 
 /* -- what a node shows and how fast it is ------------------------------------------------------ */
 
+static const struct sim_node *node_with(const struct sim *s, uint64_t guid)
+{
+    gpointer number = g_hash_table_lookup(s->by_guid, &guid);
+    return number ? &s->nodes[GPOINTER_TO_UINT(number) - 1] : NULL;
+}
+
+/* 0 = its own again. */
+static void show_port_guid(struct sim *s, uint32_t node, unsigned port, uint64_t guid)
+{
+    struct sim_port *p = sim_port(s, node, port);
+    gint64 key = fault_key(node, port);
+    const uint64_t *own = g_hash_table_lookup(s->faults->guids, &key);
+    if (guid == 0 && own == NULL)
+        return;
+    if (own == NULL)
+        g_hash_table_insert(s->faults->guids, g_memdup2(&key, sizeof(key)),
+                            g_memdup2(&p->guid, sizeof(p->guid)));
+    p->guid = guid != 0 ? guid : *own;
+    if (guid == 0)
+        g_hash_table_remove(s->faults->guids, &key);
+    if (p->guids != NULL)
+        p->guids[0] = p->guid;
+}
+
 void sim_fault_guid(struct sim *s, uint32_t node, uint64_t guid)
 {
     struct sim_node *n = &s->nodes[node];
     put64(n->info + 12, guid != 0 ? guid : n->guid); /* NodeInfo.NodeGUID, IBA 14.2.5.3 */
+    const struct sim_node *twin = node_with(s, guid);
+    for (unsigned i = n->sw ? 0 : 1; i <= n->nports; i++) {
+        if (twin && twin != n && i <= twin->nports && !n->sw == !twin->sw)
+            show_port_guid(s, node, i, twin->ports[i].guid);
+        else
+            show_port_guid(s, node, i, 0);
+    }
 }
 
 void sim_fault_service(struct sim *s, uint32_t node, unsigned type, int64_t service_ns,

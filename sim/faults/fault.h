@@ -32,7 +32,8 @@ void sim_fault_mute(struct sim *s, uint32_t node, unsigned port, bool mute);
 /* `count` times down for down_ns and up for up_ns; ends a flap of that port that goes on. */
 void sim_fault_flap(struct sim *s, uint32_t node, unsigned port, unsigned count, int64_t down_ns,
                     int64_t up_ns);
-/* NodeInfo shows another node GUID (a duplicate, if it is another node's). 0 = its own again. */
+/* NodeInfo shows another node GUID. If it is another node's, this one becomes its duplicate: its
+ * ports show the GUIDs of the other one's ports, too. 0 = its own again. */
 void sim_fault_guid(struct sim *s, uint32_t node, uint64_t guid);
 /* All cables between nodes of the set and the rest are pulled; heal plugs those in again. Returns
  * how many were plugged in until now. A second cut adds to the first. */

@@ -272,6 +272,35 @@ static void test_single_nodes(void **state)
     assert_int_equal(s->nodes[HOST2].service_ns, 0);
 }
 
+static uint64_t shown_port_guid(struct sim *s, uint32_t node, unsigned port)
+{
+    uint8_t info[64];
+    sim_get_node_info(s, node, port, info);
+    return get64(info + 20);
+}
+
+/* A duplicate has the GUIDs of the other one's ports as well, and gives them back. */
+static void test_duplicate(void **state)
+{
+    struct sim *s = *state;
+    uint64_t own = shown_port_guid(s, HOST1, 1), others = shown_port_guid(s, HOST2, 1);
+    assert_true(own != others);
+    sim_fault_guid(s, HOST1, s->nodes[HOST2].guid);
+    assert_int_equal(shown_port_guid(s, HOST1, 1), others);
+    assert_int_equal(sim_guids(s, HOST1, 1)[0], others);
+    sim_fault_guid(s, HOST1, s->nodes[HOST3].guid);
+    assert_int_equal(shown_port_guid(s, HOST1, 1), shown_port_guid(s, HOST3, 1));
+    sim_fault_guid(s, HOST1, 0x77);
+    assert_int_equal(shown_port_guid(s, HOST1, 1), own);
+    sim_fault_guid(s, LEAF1, s->nodes[SPINE2].guid);
+    assert_int_equal(shown_port_guid(s, LEAF1, 0), shown_port_guid(s, SPINE2, 0));
+    sim_fault_guid(s, LEAF1, s->nodes[HOST2].guid); /* its ports are of another kind */
+    assert_int_equal(shown_port_guid(s, LEAF1, 0), s->nodes[LEAF1].guid);
+    sim_fault_guid(s, HOST1, 0);
+    assert_int_equal(shown_port_guid(s, HOST1, 1), own);
+    assert_int_equal(sim_guids(s, HOST1, 1)[0], own);
+}
+
 static unsigned disturbed_ports(struct sim *s)
 {
     unsigned n = 0;
@@ -477,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_overlaps, setup, teardown),
         cmocka_unit_test_setup_teardown(test_leave_and_join, setup, teardown),
         cmocka_unit_test_setup_teardown(test_single_nodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_duplicate, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disturb, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test(test_seed),

@@ -22,6 +22,7 @@ struct sim_faults {
     GHashTable *mute;      /* end port -> bits */
     GHashTable *disturbed; /* port -> FAULT_RANDOM: not those disturbed by hand */
     GHashTable *reboots;   /* node -> struct reboot */
+    GHashTable *guids;     /* port that shows another's GUID -> its own one */
     GHashTable *flaps;     /* port -> struct flap */
     double rate;
     struct sim_timer *next_random;
