@@ -65,6 +65,8 @@ uint16_t sim_sma_port_info(struct sim *s, uint32_t node, unsigned port, bool set
 /* The notice queue of the port; 0x000C where the capability mask lacks IsNoticeSupported. */
 uint16_t sim_sma_notice(struct sim *s, uint32_t node, unsigned port, bool set, uint32_t modifier,
                         uint8_t data[64]);
+/* Ends what the PMA samples, and gives its memory back: power-off, the end. */
+void sim_samples_forget(struct sim *s, uint32_t node);
 /* The PMA's part: class 4. The data start at byte 64 of the MAD. */
 enum sim_verdict sim_pma(struct sim *s, uint32_t node, unsigned port, struct sim_packet *p);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The performance management agent (IBA 16.1): ClassPortInfo, PortCounters, PortCountersExtended.
+/* The performance management agent (IBA 16.1): ClassPortInfo, PortSamplesControl, PortSamplesResult
+ * (pma_samples.c), PortCounters, PortCountersExtended.
  *
  * A port has one register for each counter, which both attributes show, each at the width of its
  * fields; a reset by one is seen in the other. Other attributes are answered as not supported. */
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "sim/agents/agent.h"
+#include "sim/agents/pma_samples.h"
 
 #define METHOD_GET 0x01u
 #define METHOD_SET 0x02u
@@ -16,6 +18,8 @@
 #define DATA_AT 64u
 #define ALL_PORTS 255u
 #define ATTR_CLASS_PORT_INFO 0x0001u
+#define ATTR_PORT_SAMPLES_CONTROL 0x0010u
+#define ATTR_PORT_SAMPLES_RESULT 0x0011u
 #define ATTR_PORT_COUNTERS 0x0012u
 #define ATTR_PORT_COUNTERS_EXTENDED 0x001du
 #define STATUS_METHOD 0x0008u
@@ -254,6 +258,12 @@ enum sim_verdict sim_pma(struct sim *s, uint32_t node, unsigned port, struct sim
     switch (get16(p->mad + 16)) {
     case ATTR_CLASS_PORT_INFO:
         status = class_port_info(&s->nodes[node], set, data);
+        break;
+    case ATTR_PORT_SAMPLES_CONTROL:
+        status = sim_samples_control(s, node, port, set, data);
+        break;
+    case ATTR_PORT_SAMPLES_RESULT:
+        status = sim_samples_result(s, node, port, set, data);
         break;
     case ATTR_PORT_COUNTERS:
         status = port_counters(s, node, port, set, data);

@@ -7,6 +7,8 @@
 #define SET 2
 #define PORT_COUNTERS 0x12
 #define EXTENDED 0x1d
+#define SAMPLES_CONTROL 0x10
+#define SAMPLES_RESULT 0x11
 #define INVALID 0x1c
 #define UNSUPPORTED 0x0c
 
@@ -207,7 +209,7 @@ static void test_others(void **state)
 {
     struct sim *s = *state;
     uint8_t d[192] = {0, 1};
-    assert_int_equal(ask(s, HOST, 1, GET, 0x10, d), UNSUPPORTED); /* PortSamplesControl */
+    assert_int_equal(ask(s, HOST, 1, GET, 0x15, d), UNSUPPORTED); /* PortRcvErrorDetails */
     assert_int_equal(ask(s, HOST, 1, GET, 0x17, d), UNSUPPORTED); /* PortOpRcvCounters */
     assert_int_equal(ask(s, HOST, 1, GET, 0xffff, d), UNSUPPORTED);
     assert_int_equal(ask(s, HOST, 1, 0x06, PORT_COUNTERS, d), 0x08);
@@ -230,6 +232,78 @@ static void test_names(void **state)
     assert_string_equal(sim_counter_name(SIM_CNT_COUNT), "?");
 }
 
+static void start_sample(struct sim *s, uint32_t node, unsigned port, uint32_t interval,
+                         uint16_t tag, uint8_t d[192])
+{
+    memset(d, 0, 192);
+    d[1] = (uint8_t)port;
+    put32(d + 28, 1000); /* SampleStart: 10 us at QDR, whose ticks are 10 ns */
+    put32(d + 32, interval);
+    put16(d + 36, tag);
+    put16(d + 38, 3); /* PortXmitPkts */
+    put16(d + 40, 5); /* PortXmitWait */
+    assert_int_equal(ask(s, node, node == SWITCH ? 0 : port, SET, SAMPLES_CONTROL, d), 0);
+}
+
+static unsigned sample_result(struct sim *s, uint32_t node, unsigned port, uint8_t d[192])
+{
+    memset(d, 0, 192);
+    assert_int_equal(ask(s, node, node == SWITCH ? 0 : port, GET, SAMPLES_RESULT, d), 0);
+    return d[3] & 3;
+}
+
+static void test_samples(void **state)
+{
+    struct sim *s = *state;
+    uint8_t d[192];
+    int64_t start = s->now;
+    for (unsigned p = 0; p <= s->nodes[SWITCH].nports; p++)
+        memcpy(sim_port(s, SWITCH, p)->info + 62, "\0\0", 2); /* no extended speed */
+    sim_port(s, SWITCH, 2)->info[35] = 0x47;                  /* QDR */
+    assert_int_equal(sample_result(s, SWITCH, 0, d), 0);
+    start_sample(s, SWITCH, 2, 2000, 0x1234, d);
+    assert_int_equal(d[1], 2);
+    assert_int_equal(d[3], 4); /* 32 bits */
+    assert_int_equal(d[11], 1);
+    assert_int_equal(get16(d + 36), 0x1234);
+    sim_count(s, SWITCH, 2, SIM_CNT_XMIT_PKTS, 100); /* too early */
+    sim_run(s, start + 9999);
+    assert_int_equal(sample_result(s, SWITCH, 0, d), 1);
+    sim_run(s, start + 10000);
+    assert_int_equal(sample_result(s, SWITCH, 0, d), 2);
+    sim_count(s, SWITCH, 2, SIM_CNT_XMIT_PKTS, 7);
+    sim_count(s, SWITCH, 2, SIM_CNT_XMIT_WAIT, 1ull << 40);
+    sim_count(s, SWITCH, 1, SIM_CNT_XMIT_PKTS, 50); /* elsewhere */
+    start_sample(s, SWITCH, 1, 5, 0x9999, d);       /* one goes on: not heard */
+    assert_int_equal(get16(d + 36), 0x1234);
+    sim_run(s, start + 30000);
+    sim_count(s, SWITCH, 2, SIM_CNT_XMIT_PKTS, 100); /* too late */
+    assert_int_equal(sample_result(s, SWITCH, 0, d), 0);
+    assert_int_equal(get16(d), 0x1234);
+    assert_int_equal(get32(d + 4), 7);
+    assert_int_equal(get32(d + 8), UINT32_MAX);
+    assert_int_equal(get32(d + 12), 0);
+    start_sample(s, SWITCH, 1, 5, 0x9999, d);
+    assert_int_equal(get16(d + 36), 0x9999);
+    sim_samples_forget(s, SWITCH);
+    assert_true(sim_next(s) == SIM_NEVER);
+}
+
+static void test_wrong_samples(void **state)
+{
+    struct sim *s = *state;
+    uint8_t d[192] = {0};
+    d[1] = 200;
+    assert_int_equal(ask(s, SWITCH, 0, SET, SAMPLES_CONTROL, d), INVALID);
+    d[1] = 2;
+    assert_int_equal(ask(s, HOST, 1, GET, SAMPLES_CONTROL, d), INVALID);
+    d[1] = 1;
+    put16(d + 38, 6); /* no such counter */
+    assert_int_equal(ask(s, HOST, 1, SET, SAMPLES_CONTROL, d), INVALID);
+    assert_int_equal(ask(s, HOST, 1, SET, SAMPLES_RESULT, d), UNSUPPORTED);
+    assert_null(sim_port(s, HOST, 1)->sampler);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +315,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_selects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_class_port_info, setup, teardown),
         cmocka_unit_test_setup_teardown(test_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_samples, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_samples, setup, teardown),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

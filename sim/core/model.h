@@ -62,6 +62,7 @@ struct sim_disturbance {
 
 struct sim_host;       /* hosts/ */
 struct sim_port_traps; /* agents/trap.c */
+struct sim_sampler;    /* agents/pma_samples.c */
 struct sim_timer;      /* core/timers.h */
 
 struct sim_port {
@@ -86,6 +87,7 @@ struct sim_port {
     struct sim_disturbance *disturbance; /* NULL = none */
     struct sim_host *host;    /* NULL = no modelled host */
     struct sim_port_traps *traps; /* NULL = nothing to repeat */
+    struct sim_sampler *sampler;  /* NULL = nothing was sampled */
     int64_t lease_ends;       /* M_Key lease, SIM_NEVER = not running */
     struct sim_timer *lease_timer; /* NULL = not running */
 };

@@ -55,11 +55,13 @@ void sim_destroy(struct sim *s)
 {
     if (!s)
         return;
-    for (uint32_t i = 0; i < s->node_count; i++)
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        sim_samples_forget(s, i);
         for (unsigned p = 0; p <= s->nodes[i].nports; p++) {
             sim_host_free(s->nodes[i].ports[p].host);
             sim_traps_free(&s->nodes[i].ports[p]);
         }
+    }
     sim_faults_destroy(s->faults);
     sim_script_destroy(s->script);
     sim_hosts_destroy(s->hosts);

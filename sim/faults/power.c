@@ -19,6 +19,7 @@ static void lose_power(struct sim *s, uint32_t node)
         sim_link_update(s, node, port);
     sim_transit_lose_node(s, node);
     sim_traps_forget(s, node);
+    sim_samples_forget(s, node);
     sim_hosts_forget(s, node);
     sim_node_reset(s, node);
     for (unsigned port = 0; port <= n->nports; port++)
