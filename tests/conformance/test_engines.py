@@ -13,6 +13,7 @@ import fabrics
 import opensm
 import tools
 from conftest import SEED
+from heddle_lab.place import usable_hosts
 from simulators import HEDDLE_SIM, IBSIM, find_program
 
 SIXTEEN_HOSTS, TORUS = 'pgft:2:4,4:1,2:1,1', 'torus:3,3,3'
@@ -55,11 +56,11 @@ def pings_lost(sim, fabric):
     """heddle-sim's own packets between random pairs: what its console tells of those with losses."""
     rand = random.Random(SEED)
     routes = fabric.routes(fabric.client)
-    hosts = [n.id for n in fabric.net.hosts if n.id in routes]
+    hosts = [n.id for n in usable_hosts(fabric.net) if n.id in routes]
     streams = []
     for _ in range(PINGS):
         one, two = rand.sample(hosts, 2)
-        answer = sim.ask(f'ping start {one} {two} rate={PING_RATE} count={PINGS_EACH}')
+        answer = sim.ask(f'ping start {one}[1] {two}[1] rate={PING_RATE} count={PINGS_EACH}')
         streams.append(re.search(r'\d+', answer)[0])
     deadline = time.monotonic() + PING_TIMEOUT_S
     waiting = streams
