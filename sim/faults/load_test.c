@@ -8,11 +8,14 @@
 /* after those four */
 #include <cmocka.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabric/generate.h"
 #include "sim/core/ping.h"
 #include "sim/faults/private.h"
 #include "sim/hosts/host.h"
+#include "sim/judge/judge.h"
+#include "sim/script/script.h"
 
 /* Two leaves with three hosts each and two spines. */
 #define SPEC "pgft:2:3,2:1,2:1,1"
@@ -38,11 +41,11 @@ static void lost(void *user, const struct sim_packet *p)
     ((struct load *)user)->lost++;
 }
 
-static void create(struct load *l)
+static void create(struct load *l, uint64_t seed)
 {
     char error[256];
     struct fabric *f = fabric_generate(SPEC, error, sizeof(error));
-    struct sim_config config = {.seed = 5, .train_ms = 20};
+    struct sim_config config = {.seed = seed, .train_ms = 20};
     struct sim_hooks hooks = {.user = l, .deliver = deliver, .lost = lost};
     assert_non_null(f);
     l->random = g_rand_new_with_seed(6);
@@ -133,7 +136,7 @@ static void test_load(void **state)
     struct load l = {0};
     struct sim_host_spec spec = {.groups = 1, .services = 1, .paths = 2, .inform = true};
     struct sim_ping_result r;
-    create(&l);
+    create(&l, 5);
     sim_fault_service(l.s, SIM_NONE, 0, 200000, 4);
     sim_hosts_start(l.s, SIM_NONE, &spec);
     sim_fault_random(l.s, 4);
@@ -166,7 +169,7 @@ static void test_sudden_end(void **state)
     struct load l = {0};
     struct sim_host_spec spec = {.paths = 1};
     struct sim_disturbance d = {.delay_ns = 50 * MS, .jitter_ns = 50 * MS, .reorder_ppm = 100000};
-    create(&l);
+    create(&l, 5);
     sim_run(l.s, S);
     configure(l.s);
     sim_fault_service(l.s, SIM_NONE, 0, MS, 0);
@@ -184,11 +187,72 @@ static void test_sudden_end(void **state)
     g_rand_free(l.random);
 }
 
+/* -- a seed makes a run repeatable -- */
+
+static const char *const chaos[] = {
+    "hosts start groups=1 services=1 paths=4 inform=yes",
+    "service all 20us buffer=8",
+    "at 10ms random 40",
+    "at 20ms disturb all loss=1% delay=10us jitter=50us duplicate=1% reorder=1%",
+    "at 100ms leave 3",
+    "at 300ms join",
+    "every 40ms flap s2-00001[1] 2 5ms 7ms",
+    "at 60ms reboot s1-00001 30ms",
+    "at 900ms random off",
+};
+
+/* All that a run of two seconds left behind. The steps do not matter, only when SMPs are sent. */
+static GString *transcript(uint64_t seed, unsigned steps)
+{
+    struct load l = {0};
+    g_autofree char *log = g_strdup_printf("%s/sim-load-%d", g_get_tmp_dir(), (int)getpid());
+    g_autofree char *lines = NULL;
+    GString *out = g_string_new(NULL);
+    create(&l, seed);
+    assert_int_equal(sim_judge_log(l.s, log), 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(chaos); i++)
+        assert_true(sim_script_line(l.s, chaos[i], 0, out));
+    start_pings(l.s);
+    for (unsigned i = 0; i < 200; i++) {
+        int64_t end = l.s->now + 10 * MS;
+        if (i % 10 == 3)
+            configure(l.s);
+        for (unsigned j = 0; j < 8; j++)
+            send_smp(&l);
+        for (unsigned step = steps; step > 0; step--)
+            sim_run(l.s, end - (step - 1) * (10 * MS / steps));
+    }
+    sim_judge_flush(l.s);
+    assert_true(g_file_get_contents(log, &lines, NULL, NULL));
+    assert_non_null(strstr(lines, "accepted"));
+    g_string_append(out, lines);
+    sim_script_line(l.s, "ping losses", l.s->now, out);
+    sim_script_line(l.s, "status", l.s->now, out);
+    sim_hosts_status(l.s, HOST1, out);
+    remove(log);
+    sim_destroy(l.s);
+    g_rand_free(l.random);
+    return out;
+}
+
+static void test_repeatable(void **state)
+{
+    g_autofree char *a = g_string_free(transcript(11, 1), FALSE);
+    g_autofree char *again = g_string_free(transcript(11, 1), FALSE);
+    g_autofree char *finer = g_string_free(transcript(11, 7), FALSE);
+    g_autofree char *other = g_string_free(transcript(12, 1), FALSE);
+    assert_non_null(strstr(a, " lost at "));
+    assert_string_equal(a, again);
+    assert_string_equal(a, finer);
+    assert_string_not_equal(a, other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load),
         cmocka_unit_test(test_sudden_end),
+        cmocka_unit_test(test_repeatable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
