@@ -119,7 +119,7 @@ def _prepare(lab, tree, options):
     return net
 
 
-def _start_all(lab, options):
+def _start_all(lab):
     shards = [n for n in lab.daemons if n.startswith('shard-')]
     together = [[lab.simulator.name], [conf.COORDINATOR] if shards else [], shards]
     for names in together:
@@ -127,8 +127,6 @@ def _start_all(lab, options):
             daemons.launch(lab, name)
         for name in names:
             daemons.wait_ready(lab, name)
-        if lab.simulator.name in names:
-            lab.simulator.settle(lab, options)
 
 
 def end_all(lab):
@@ -176,7 +174,7 @@ def _check(options):
     if options.shards == 0:
         for option, given in (('--at', options.at), ('--set', options.set)):
             if given:
-                raise Refused(f'{option} {given[0]}: there are no daemons of heddle with --shards 0')
+                raise Refused(f'{option} {given[0]}: with --shards 0 there are no daemons of heddle')
 
 
 def up(options):
@@ -190,7 +188,7 @@ def up(options):
     with lab.locked():
         try:
             net = _prepare(lab, tree, options)
-            _start_all(lab, options)
+            _start_all(lab)
             _ignore_signals()  # it is up: what comes now must not leave it running and fail
         except BaseException as error:
             if lab.data:

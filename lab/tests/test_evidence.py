@@ -120,7 +120,8 @@ def test_a_fabric_of_opensm_passes(lab, tree):
     if shutil.which('opensm', path='/usr/sbin:/sbin:/usr/bin') is None:
         pytest.skip('needs opensm')
     lab.ok('up', tree, '--shards', '1')
-    lab.ok('run', '--at', 'host 0.0.0', '--', 'opensm', '-o', '-f', './log', '--routing_engine', 'updn')
+    lab.ok('run', '--at', 'host 0.0.0', '--', 'opensm', '-o', '-f', './log', '--routing_engine',
+           'updn')
     scan = Scan(lab.ok('run', '--', 'heddle-portscan', '--lft'))
     assert scan.not_active() == [] and scan.bad_lids() == []
     assert len(scan.tables) == 14 and len(scan.end_ports) == 18

@@ -127,7 +127,7 @@ def test_wrong_input_is_one_line(lab, tree):
     for arguments, words in ((('nofile.net',), 'No such file'),
                              ((tree, '--shards', '999'), 'are kept for tools'),
                              ((tree, '--shards', '-1'), 'at least 0'),
-                             ((tree, '--shards', '0', '--at', 'a=b'), 'there are no daemons'),
+                             ((tree, '--shards', '0', '--at', 'a=b'), 'there are no daemons of heddle'),
                              ((tree, '--sim', 'ibsim', '--seed', '1'), 'use --sim heddle-sim'),
                              ((tree, '--at', 'shard-1'), 'expected NAME=NODE'),
                              ((tree, '--at', 'shard-1=H-nobody'), 'no node "H-nobody"'),
@@ -416,10 +416,8 @@ def test_options_of_the_simulator(fake_lab, tree):
            '--sim-log', '--sim-script', 'faults', '--service', '10us')
     words = ' '.join(lab.state().daemons['heddle-sim']['argv'][1:])
     assert words.startswith(f'{lab.dir}/fabric.net --name heddle-lab-')
-    assert words.endswith(f'--seed 7 --train-ms 3 --hosts groups=2 --log {lab.dir}/log/'
-                          f'heddle-sim.judge --script {os.getcwd()}/faults')
-    with open(lab.dir + '/run/heddle-sim/asked', encoding='utf-8') as f:
-        assert f.read() == 'service all 10us\n'
+    assert words.endswith('--seed 7 --train-ms 3 --service 10us --hosts groups=2 '
+                          f'--log {lab.dir}/log/heddle-sim.judge --script {os.getcwd()}/faults')
 
 
 def test_a_simulator_that_ends_at_start(fake_lab, tree):

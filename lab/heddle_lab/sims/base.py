@@ -52,9 +52,6 @@ class Simulator:
 
     load_timeout_s = 120
 
-    def settle(self, lab, options):
-        """What `up` asks of the running simulator before anyone attaches."""
-
     def free_slot(self, lab):
         """Room for one more client, or LabError."""
 

@@ -47,7 +47,7 @@ class HeddleSim(Simulator):
         '--seed': {'type': int, 'metavar': 'N', 'help': 'of its random numbers'},
         '--service': {'metavar': 'TIME', 'help': 'what each node takes for an SMP, such as 10us'},
         '--train-ms': {'type': int, 'metavar': 'N', 'help': 'from cable or power to LinkUp'},
-        '--hosts': {'metavar': 'SPEC', 'help': 'model the hosts\' SA clients'},
+        '--hosts': {'metavar': 'SPEC', 'help': 'model the hosts\' kernels: "" or such as groups=2'},
         '--sim-log': {'action': 'store_const', 'const': True,
                       'help': f'log each Set in DIR/log/{JUDGE_LOG}'},
         '--sim-script': {'metavar': 'FILE', 'help': 'commands with times, from the start on'},
@@ -60,7 +60,7 @@ class HeddleSim(Simulator):
                 '--name', lab.data['sockname'], '--console', CONSOLE,
                 '--clients', str(self.max_clients)]
         for option, value in (('--seed', options.seed), ('--train-ms', options.train_ms),
-                              ('--hosts', options.hosts)):
+                              ('--service', options.service), ('--hosts', options.hosts)):
             if value is not None:
                 argv += [option, str(value)]
         if options.sim_log:
@@ -81,10 +81,6 @@ class HeddleSim(Simulator):
         with open(record['log'], 'rb') as f:
             f.seek(record['log_from'])
             return READY in f.read()
-
-    def settle(self, lab, options):
-        if options.service is not None:
-            self._change(lab, [f'service all {options.service}'])
 
     # -- the fabric
 
