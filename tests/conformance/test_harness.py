@@ -10,6 +10,7 @@ from tools import Answer
 
 pytestmark = pytest.mark.quick
 TREE = 'pgft:2:4,2:1,2:1,1'
+COUNTED = ('Traffic', 'OpenSM counts', 'ActCount')
 CAPS = Entry(('smpquery portinfo',), 'CapMask:..0x<hex>', 'CapMask:..0x<hex>', 'a reason')
 PART = Entry(('ibnodes',), '~(one)', '~()', 'a reason')
 
@@ -17,15 +18,16 @@ PART = Entry(('ibnodes',), '~(one)', '~()', 'a reason')
 def test_ibsim_is_like_ibsim(make_fabric, start):
     one, two = record_both(start, make_fabric(TREE), kinds=(IBSIM, IBSIM))
     assert len(one) > 500
-    judgement = Judgement([])
+    # a request that was sent again is counted on the way, by ports and by OpenSM
+    judgement = Judgement([e for e in differences.load() if e.reason.startswith(COUNTED)])
     assert judgement.add(one, two) == [], differences.show(judgement.unlisted)
     # and one planted byte is found, wherever it is
-    for at in range(0, len(two), 97):
-        planted = list(two)
+    for at in range(0, len(one), 97):
+        planted = list(one)
         lines = list(planted[at].lines)
         lines[len(lines) // 2] += '1'
         planted[at] = planted[at]._replace(lines=lines)
-        assert [d.what for d in Judgement([]).add(one, planted)] == [two[at].what]
+        assert [d.what for d in Judgement([]).add(one, planted)] == [one[at].what]
 
 
 def test_lines_are_set_side_by_side():

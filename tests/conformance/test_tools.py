@@ -78,6 +78,19 @@ def test_combined_routes(fabric, make_fabric, start):
         assert done.returncode == 0 and 'Peer PortInfo' in done.stdout, done.stderr
 
 
+@pytest.mark.quick
+def test_performance_samples(make_fabric, start):
+    """ibsim never answers PortSamplesControl."""
+    fabric = make_fabric(SIXTEEN_HOSTS)
+    for kind, answers in ((IBSIM, False), (HEDDLE_SIM, True)):
+        sim = start(kind, fabric)
+        opensm.OpenSM(sim, fabric.manager).wait_up()
+        done = sim.run(fabric.client, 'perfquery', '-t', '100', '-c', '2', '1')
+        assert (done.returncode == 0) == answers, done.stderr
+        assert ('PortSelect:......................1\n' in done.stdout) == answers
+        sim.close()
+
+
 def without_address(lines):
     return [line for line in lines if not line.startswith('#')]
 

@@ -151,7 +151,6 @@ class Recorder:
                             for more in ((), ('-M',))]
             else:  # it asks a switch's peers by combined routes, which ibsim never answers
                 queries.append(Query('ibportstate', ('ibportstate', lid, '1')))
-            queries.append(Query('perfquery -c', ('perfquery', '-c', *SHORT, lid, '1')))
             queries.append(Query('smpdump', ('smpdump', '-D', route, '0x11')))
             queries.append(Query('smpquery nodeinfo', (
                 'smpquery', '-G', 'nodeinfo', self._port_guid(node_id))))
