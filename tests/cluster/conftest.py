@@ -6,6 +6,7 @@ $HEDDLE_TEST_SIM names the simulator: heddle-sim (the default) or ibsim, the ind
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,17 @@ class Cluster:
                 with open(daemon['log'], encoding='utf-8', errors='replace') as f:
                     text += ''.join(f'{name}: {line}' for line in f.readlines()[-8:])
         return text
+
+    def sanitizer_reports(self):
+        """What a sanitizer said of a daemon or the simulator, leaks at the end included."""
+        found = ''
+        for name, daemon in self.daemons.items():
+            with open(daemon['log'], encoding='utf-8', errors='replace') as f:
+                text = f.read()
+            at = re.search(r'Sanitizer|runtime error:', text)
+            if at:
+                found += f'{name}: {text[max(0, at.start() - 100):at.start() + 3000]}\n'
+        return found
 
     def scan(self):
         return Scan(self.run('heddle-portscan', '--lft'))
@@ -191,4 +203,5 @@ def make_cluster(tmp_path_factory):
         if os.path.exists(os.path.join(cluster.dir, 'state.json')):
             cluster.lab('down')
             assert procs.stragglers(Lab(cluster.dir).load().data['id']) == []
+            assert cluster.sanitizer_reports() == ''
 
