@@ -35,8 +35,16 @@ enum rt_rule {
     RT_RULE_PIVOT_UP,
 };
 
+/* Neighbours of all switches on one side, by group: those of s are entries first[s] to
+ * first[s + 1] - 1. */
+struct rt_side {
+    uint32_t *first, *peer;
+    uint8_t *group; /* index among the groups of s */
+};
+
 struct rt_distances {
     const struct rt_order *order;
+    struct rt_side upper, lower;
     size_t stride;       /* bytes a row, padded for vectors */
     uint8_t *down, *any; /* switch_count rows */
 };
@@ -46,7 +54,7 @@ struct rt_updown {
     struct rt_orders orders;
     struct rt_distances tree;  /* column = switch number */
     uint8_t *climb;            /* rows as those of tree */
-    struct rt_distances pivot; /* column = column[x] */
+    struct rt_distances pivot; /* column = column[x]; has its sides even without columns */
     uint32_t *column;          /* RT_NONE: x needs no distances in the pivot order */
     uint32_t column_count;
     bool *pure;
@@ -67,12 +75,13 @@ enum rt_rule rt_updown_rule(const struct rt_updown *u, uint32_t s, uint32_t x);
 unsigned rt_updown_candidates(const struct rt_updown *u, uint32_t s, uint32_t x,
                               uint8_t groups[RT_MAX_GROUPS]);
 
-/* The same for all x at once. count[x] is the number of candidates, single[x] the candidate where
- * there is one only (index among the groups of s). full[x]: all upper groups of the tree order.
- * Where neither holds, the candidates are lists[first[x]..], count[x] of them. */
+/* The same for all x at once (row_groups.c). count[x] is the number of candidates, single[x] the
+ * candidate where there is one only (index among the groups of s). full[x]: all upper groups of the
+ * tree order. Where neither holds, the candidates are lists[first[x]..], count[x] of them. */
 struct rt_row_groups {
     uint8_t *count, *single;
     bool *full;
+    bool *all_full;               /* of each RT_VECTOR columns: full[x] for all of them */
     uint8_t upper[RT_MAX_GROUPS]; /* upper groups of s in the tree order */
     unsigned upper_count;
     uint8_t *lists;
@@ -80,11 +89,37 @@ struct rt_row_groups {
     uint8_t *rule;               /* of each x: enum rt_rule */
     size_t lists_size;           /* private, as all below */
     uint32_t *of_rule, *cursors; /* x by rule, for the lists */
-    uint8_t *scratch;
+    uint8_t *pivot;              /* counts and singles in the pivot order */
 };
 void rt_row_groups_init(struct rt_row_groups *r, const struct rt_updown *u);
 void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s);
 void rt_row_groups_clear(struct rt_row_groups *r);
+
+/* -- distances.c ---------------------------------------------------------------------------- */
+
+void rt_sides_make(const struct rt_graph *g, struct rt_distances *d);
+void rt_distances_clear(struct rt_distances *d);
+/* Of the tree order, with climbs, all columns at once. far[x]: some switch has neither an `any` nor
+ * a climb to x; pure[x]: the rules would come to a turn that the pivot order forbids. Both have
+ * rt_stride(switch_count) entries. Needs the orders and the sides of both. */
+void rt_find_tree(struct rt_updown *u, const struct rt_options *options, uint8_t *far,
+                  uint8_t *pure);
+/* Of the pivot order, the columns that have a number. */
+void rt_find_pivot(struct rt_updown *u, const struct rt_options *options);
+
+static inline bool rt_is_above(const struct rt_order *o, uint32_t a, uint32_t b)
+{
+    return o->pos[a] < o->pos[b];
+}
+
+/* What a rule compares: the distances to a column, of peers above or below in an order. */
+struct rt_comparison {
+    const struct rt_order *order;
+    const uint8_t *column; /* of the first switch; the others follow at strides */
+    size_t stride;
+    bool up;
+};
+struct rt_comparison rt_compare_by(const struct rt_updown *u, enum rt_rule rule, uint32_t x);
 
 static inline const struct rt_group *rt_group_of(const struct rt_graph *g, uint32_t s, unsigned i)
 {

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Up*-down* distances as byte vectors. Columns do not depend on each other, so RT_VECTOR of them at
+ * a time go through all passes while they are in the cache; these jobs run on several threads. */
+#include <glib.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "routing/engine.h"
+#include "routing/vector.h"
+
+#define HUGE_PAGE_BYTES (2u << 20)
+
+void *rt_large_new(size_t size)
+{
+    bool large = size >= HUGE_PAGE_BYTES;
+    size_t alignment = large ? HUGE_PAGE_BYTES : RT_VECTOR;
+    void *memory = NULL;
+    size = (size / alignment + 1) * alignment;
+    if (posix_memalign(&memory, alignment, size))
+        g_error("no memory for %zu bytes", size);
+    if (large)
+        madvise(memory, size, MADV_HUGEPAGE); /* speed only: a refusal does no harm */
+    return memory;
+}
+
+/* -- neighbours ----------------------------------------------------------------------------- */
+
+static void side_init(struct rt_side *side, const struct rt_graph *g)
+{
+    side->first = g_new(uint32_t, g->switch_count + 1);
+    side->peer = g_new(uint32_t, g->group_count + 1);
+    side->group = g_malloc(g->group_count + 1);
+}
+
+static void side_clear(struct rt_side *side)
+{
+    g_free(side->first);
+    g_free(side->peer);
+    g_free(side->group);
+}
+
+void rt_sides_make(const struct rt_graph *g, struct rt_distances *d)
+{
+    struct rt_side *sides[] = {&d->lower, &d->upper};
+    uint32_t count[2] = {0, 0};
+    side_init(&d->lower, g);
+    side_init(&d->upper, g);
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        d->lower.first[s] = count[0];
+        d->upper.first[s] = count[1];
+        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+            uint32_t peer = rt_group_of(g, s, k)->peer;
+            unsigned up = rt_is_above(d->order, peer, s);
+            sides[up]->peer[count[up]] = peer;
+            sides[up]->group[count[up]++] = k;
+        }
+    }
+    d->lower.first[g->switch_count] = count[0];
+    d->upper.first[g->switch_count] = count[1];
+}
+
+void rt_distances_clear(struct rt_distances *d)
+{
+    side_clear(&d->lower);
+    side_clear(&d->upper);
+    free(d->down);
+    free(d->any);
+}
+
+/* -- passes over RT_VECTOR columns ---------------------------------------------------------- */
+
+/* A hop more, where 255 stays 255 and 254 + 1 becomes it. */
+RT_INLINE uint8_t farther(uint8_t distance)
+{
+    return distance + (distance != RT_FAR);
+}
+
+RT_INLINE uint8_t least(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+struct job {
+    const struct rt_updown *u;
+    struct rt_distances *d;
+    const uint32_t *owner; /* switch of each column; NULL = the same number */
+    uint32_t columns;
+    uint8_t *far, *pure; /* NULL in the pivot order */
+};
+
+/* Rows that are still far everywhere, most of them, are not pushed upwards. */
+RT_VECTORISED static void find_down(const struct job *job, size_t from)
+{
+    const struct rt_graph *g = job->u->graph;
+    const struct rt_distances *d = job->d;
+    uint8_t *down = d->down + from;
+    g_autofree bool *reached = g_new0(bool, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        memset(down + d->stride * s, RT_FAR, RT_VECTOR);
+    for (size_t c = from; c < MIN(from + RT_VECTOR, job->columns); c++) {
+        uint32_t x = job->owner ? job->owner[c] : c;
+        down[d->stride * x + c - from] = 0;
+        reached[x] = true;
+    }
+    for (uint32_t i = g->switch_count; i-- > 0;) { /* from the bottom */
+        uint32_t s = d->order->at[i];
+        const uint8_t *mine = down + d->stride * s;
+        for (uint32_t k = d->upper.first[s]; reached[s] && k < d->upper.first[s + 1]; k++) {
+            uint8_t *theirs = down + d->stride * d->upper.peer[k];
+            reached[d->upper.peer[k]] = true;
+            for (unsigned j = 0; j < RT_VECTOR; j++)
+                theirs[j] = least(theirs[j], farther(mine[j]));
+        }
+    }
+}
+
+/* The least of the rows of the neighbours on one side of s. */
+RT_INLINE void find_least(const struct rt_side *side, uint32_t s, const uint8_t *matrix,
+                          size_t stride, uint8_t result[RT_VECTOR])
+{
+    uint8_t best[RT_VECTOR];
+    memset(best, RT_FAR, RT_VECTOR);
+    for (uint32_t k = side->first[s]; k < side->first[s + 1]; k++) {
+        const uint8_t *theirs = matrix + stride * side->peer[k];
+        for (unsigned j = 0; j < RT_VECTOR; j++)
+            best[j] = least(best[j], theirs[j]);
+    }
+    memcpy(result, best, RT_VECTOR);
+}
+
+RT_VECTORISED static void find_any(const struct job *job, size_t from)
+{
+    const struct rt_distances *d = job->d;
+    for (uint32_t i = 0; i < job->u->graph->switch_count; i++) { /* from the top */
+        uint32_t s = d->order->at[i];
+        const uint8_t *down = d->down + d->stride * s + from;
+        uint8_t *any = d->any + d->stride * s + from, over[RT_VECTOR];
+        find_least(&d->upper, s, d->any + from, d->stride, over);
+        for (unsigned j = 0; j < RT_VECTOR; j++)
+            any[j] = least(down[j], farther(over[j]));
+    }
+}
+
+RT_VECTORISED static void find_climbs(const struct job *job, size_t from)
+{
+    const struct rt_updown *u = job->u;
+    size_t stride = u->tree.stride;
+    uint8_t far[RT_VECTOR] = {0};
+    for (uint32_t i = 0; i < u->graph->switch_count; i++) { /* from the top */
+        uint32_t s = u->orders.pivot.at[i];
+        const uint8_t *any = u->tree.any + stride * s + from;
+        uint8_t *climb = u->climb + stride * s + from, over[RT_VECTOR];
+        if (!memchr(any, RT_FAR, RT_VECTOR)) {
+            memcpy(climb, any, RT_VECTOR);
+            continue;
+        }
+        find_least(&u->pivot.upper, s, u->climb + from, stride, over);
+        for (unsigned j = 0; j < RT_VECTOR; j++) {
+            uint8_t next = any[j] == RT_FAR ? farther(over[j]) : any[j];
+            climb[j] = next;
+            far[j] |= next == RT_FAR;
+        }
+    }
+    memcpy(job->far + from, far, RT_VECTOR);
+}
+
+/* -- turns that the pivot order forbids ----------------------------------------------------- */
+
+/* chosen[x] |= whether the peer of s is a candidate for x, by the rules of the tree order and the
+ * climb. */
+RT_INLINE void add_candidates(const struct rt_updown *u, size_t from, uint32_t s, uint32_t peer,
+                              uint8_t chosen[RT_VECTOR])
+{
+    size_t mine = u->tree.stride * s + from, theirs = u->tree.stride * peer + from;
+    const uint8_t *down = u->tree.down, *any = u->tree.any, *climb = u->climb;
+    bool up = rt_is_above(u->tree.order, peer, s), over = rt_is_above(u->pivot.order, peer, s);
+    for (unsigned j = 0; j < RT_VECTOR; j++) {
+        bool goes_down = down[mine + j] != RT_FAR;
+        bool goes_up = !goes_down & (any[mine + j] != RT_FAR);
+        bool climbs = (any[mine + j] == RT_FAR) & (climb[mine + j] != RT_FAR);
+        chosen[j] |= (goes_down & !up & (down[theirs + j] < down[mine + j])) |
+                     (goes_up & up & (any[theirs + j] < any[mine + j])) |
+                     (climbs & over & (climb[theirs + j] < climb[mine + j]));
+    }
+}
+
+static void forget(uint8_t chosen[RT_VECTOR], size_t from, uint32_t x)
+{
+    if (x >= from && x < from + RT_VECTOR)
+        chosen[x - from] = 0;
+}
+
+/* Columns for which a packet enters v from above and leaves it upwards, in the pivot order. */
+RT_VECTORISED static void find_turns(const struct job *job, size_t from)
+{
+    const struct rt_updown *u = job->u;
+    const struct rt_side *upper = &u->pivot.upper;
+    uint8_t pure[RT_VECTOR] = {0}, nothing[RT_VECTOR] = {0};
+    for (uint32_t v = 0; v < u->graph->switch_count; v++) {
+        uint8_t leaves[RT_VECTOR] = {0};
+        for (uint32_t k = upper->first[v]; u->orders.in_list[v] && k < upper->first[v + 1]; k++)
+            add_candidates(u, from, v, upper->peer[k], leaves);
+        forget(leaves, from, v);
+        if (!memcmp(leaves, nothing, RT_VECTOR))
+            continue;
+        for (uint32_t k = upper->first[v]; k < upper->first[v + 1]; k++) {
+            uint8_t enters[RT_VECTOR] = {0};
+            add_candidates(u, from, upper->peer[k], v, enters);
+            forget(enters, from, upper->peer[k]);
+            for (unsigned j = 0; j < RT_VECTOR; j++)
+                pure[j] |= enters[j] & leaves[j];
+        }
+    }
+    memcpy(job->pure + from, pure, RT_VECTOR);
+}
+
+/* -- all ------------------------------------------------------------------------------------ */
+
+static void find_columns(void *context, unsigned index)
+{
+    const struct job *job = context;
+    size_t from = (size_t)index * RT_VECTOR;
+    find_down(job, from);
+    find_any(job, from);
+    if (!job->far)
+        return;
+    find_climbs(job, from);
+    find_turns(job, from);
+}
+
+static void run(struct job *job, const struct rt_options *options)
+{
+    struct rt_distances *d = job->d;
+    d->stride = rt_stride(job->columns);
+    free(d->down);
+    free(d->any);
+    d->down = rt_large_new(d->stride * job->u->graph->switch_count);
+    d->any = rt_large_new(d->stride * job->u->graph->switch_count);
+    rt_parallel(options, d->stride / RT_VECTOR, find_columns, job);
+}
+
+void rt_find_tree(struct rt_updown *u, const struct rt_options *options, uint8_t *far,
+                  uint8_t *pure)
+{
+    struct job job = {
+        .u = u, .d = &u->tree, .columns = u->graph->switch_count, .far = far, .pure = pure};
+    u->climb = rt_large_new(rt_stride(job.columns) * u->graph->switch_count);
+    run(&job, options);
+}
+
+void rt_find_pivot(struct rt_updown *u, const struct rt_options *options)
+{
+    g_autofree uint32_t *owner = g_new(uint32_t, u->column_count + 1);
+    for (uint32_t x = 0; x < u->graph->switch_count; x++)
+        if (u->column[x] != RT_NONE)
+            owner[u->column[x]] = x;
+    struct job job = {.u = u, .d = &u->pivot, .owner = owner, .columns = u->column_count};
+    run(&job, options);
+}
