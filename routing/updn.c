@@ -145,10 +145,23 @@ static void updn_destroy(struct rt_plan *p)
     g_free(plan);
 }
 
+static bool updn_same_switch(const struct rt_plan *a, const struct rt_plan *b, uint32_t s)
+{
+    return ((const struct updn *)a)->divider[s] == ((const struct updn *)b)->divider[s];
+}
+
+static bool updn_same_dest(const struct rt_plan *a, uint32_t dest_a, const struct rt_plan *b,
+                           uint32_t dest_b)
+{
+    return true;
+}
+
 static const struct rt_plan_ops updn_ops = {.destroy = updn_destroy,
                                             .row = updn_row,
                                             .next_hop = updn_next_hop,
-                                            .unreachable = rt_updown_unreachable};
+                                            .unreachable = rt_updown_unreachable,
+                                            .same_switch = updn_same_switch,
+                                            .same_dest = updn_same_dest};
 
 static int prepare(struct rt_graph *graph, const struct rt_options *options, bool by_distance,
                    struct rt_plan **plan, char *error, size_t error_size)
