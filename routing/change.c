@@ -19,8 +19,10 @@ struct change {
     size_t size;     /* of rows */
     uint32_t words;  /* a set of columns */
     uint64_t *moved; /* of each switch: columns where its distances differ */
+    bool *has_moved;
     uint64_t *all;   /* columns to look at everywhere */
     GArray *lids;    /* uint16_t: to look at everywhere */
+    GArray *ways;    /* destinations that only come down another way; numbers in `after` */
     GArray **blocks; /* of each switch; NULL = none */
 };
 
@@ -60,10 +62,19 @@ static void mark_moved(uint64_t *set, const uint8_t *a, const uint8_t *b, uint32
         return;
     for (uint32_t from = 0; from < n; from += WORD_BITS) {
         uint32_t to = MIN(from + WORD_BITS, n);
-        for (uint32_t x = from; memcmp(a + from, b + from, to - from) && x < to; x++)
+        bool same = memcmp(a + from, b + from, to - from) == 0;
+        for (uint32_t x = from; !same && x < to; x++)
             if (a[x] != b[x])
                 mark(set, x);
     }
+}
+
+static bool is_empty(const struct change *c, const uint64_t *set)
+{
+    for (uint32_t w = 0; w < c->words; w++)
+        if (set[w])
+            return false;
+    return true;
 }
 
 static void find_moved(void *context, unsigned s)
@@ -76,6 +87,7 @@ static void find_moved(void *context, unsigned s)
     mark_moved(set, a->tree.down + at, b->tree.down + at, n);
     mark_moved(set, a->tree.any + at, b->tree.any + at, n);
     mark_moved(set, a->climb + at, b->climb + at, n);
+    c->has_moved[s] = !is_empty(c, set);
 }
 
 /* Columns of the pivot order are few, or the fabric is no tree. */
@@ -87,11 +99,11 @@ static void mark_pivot_columns(struct change *c)
             mark(c->all, x);
 }
 
-static void add_lids(struct change *c, const struct rt_dest *d)
+static void list_dest(GArray *lids, const struct rt_dest *d)
 {
     for (uint32_t k = 0; d->lid && k < 1u << d->lmc; k++) {
         uint16_t lid = d->lid + k;
-        g_array_append_val(c->lids, lid);
+        g_array_append_val(lids, lid);
     }
 }
 
@@ -113,14 +125,16 @@ static void find_lids(struct change *c)
         uint64_t y =
             j < b->dest_count ? (uint64_t)b->dests[j].sw << 8 | b->dests[j].port : UINT64_MAX;
         if (x == y && is_same_dest(c, i, j)) {
+            if (!c->after->ops->same_way(c->before, i, c->after, j))
+                g_array_append_val(c->ways, j);
             i++;
             j++;
             continue;
         }
         if (x <= y)
-            add_lids(c, &a->dests[i++]);
+            list_dest(c->lids, &a->dests[i++]);
         if (y <= x)
-            add_lids(c, &b->dests[j++]);
+            list_dest(c->lids, &b->dests[j++]);
     }
 }
 
@@ -156,6 +170,56 @@ static void compare_rows(struct change *c, uint32_t s)
             add_block(c, s, from / RT_LFT_BLOCK);
 }
 
+/* The columns in which s or a neighbour has moved, and those to look at everywhere. */
+static uint64_t *find_columns(const struct change *c, uint32_t s)
+{
+    const struct rt_graph *g = c->after->graph;
+    uint64_t *set = g_memdup2(c->moved + (size_t)s * c->words, c->words * sizeof *set);
+    for (uint32_t w = 0; w < c->words; w++)
+        set[w] |= c->all[w];
+    for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+        uint32_t peer = rt_group_of(g, s, k)->peer;
+        const uint64_t *theirs = c->moved + (size_t)peer * c->words;
+        for (uint32_t w = 0; c->has_moved[peer] && w < c->words; w++)
+            set[w] |= theirs[w];
+    }
+    return set;
+}
+
+static bool has_same_candidates(const struct change *c, uint32_t s, uint32_t x)
+{
+    const struct rt_updown *a = updown_of(c->before), *b = updown_of(c->after);
+    uint8_t groups_a[RT_MAX_GROUPS], groups_b[RT_MAX_GROUPS];
+    if (rt_updown_rule(a, s, x) != rt_updown_rule(b, s, x))
+        return false;
+    unsigned count = x == s ? 0 : rt_updown_candidates(a, s, x, groups_a);
+    return x == s || (count == rt_updown_candidates(b, s, x, groups_b) &&
+                      memcmp(groups_a, groups_b, count) == 0);
+}
+
+/* LIDs whose entries at s may differ. */
+static GArray *list_lids(const struct change *c, uint32_t s, const uint64_t *columns)
+{
+    const struct rt_graph *g = c->after->graph;
+    GArray *lids = g_array_new(FALSE, FALSE, sizeof(uint16_t));
+    g_array_append_vals(lids, c->lids->data, c->lids->len);
+    for (uint32_t w = 0; w < c->words; w++) {
+        for (uint64_t left = columns[w]; left; left &= left - 1) {
+            uint32_t x = w * WORD_BITS + __builtin_ctzll(left);
+            uint32_t first = g->switches[x].first_dest, count = g->switches[x].dest_count;
+            for (uint32_t d = first; !has_same_candidates(c, s, x) && d < first + count; d++)
+                list_dest(lids, &g->dests[d]);
+        }
+    }
+    /* Which way down is asked only where several groups lead down. */
+    for (guint i = 0; i < c->ways->len; i++) {
+        const struct rt_dest *d = &g->dests[g_array_index(c->ways, uint32_t, i)];
+        if (rt_updown_rule(updown_of(c->after), s, d->sw) == RT_RULE_TREE_DOWN)
+            list_dest(lids, d);
+    }
+    return lids;
+}
+
 static gint by_lid(gconstpointer a, gconstpointer b)
 {
     return *(const uint16_t *)a - *(const uint16_t *)b;
@@ -175,29 +239,24 @@ static void compare_entries(struct change *c, uint32_t s, GArray *lids)
     }
 }
 
-/* The LIDs of columns in which s or a neighbour has moved, and those to look at everywhere. */
-static GArray *list_lids(const struct change *c, uint32_t s)
+/* An engine whose columns depend on each other has to make the row for any of them. */
+static void compare_inputs(struct change *c, uint32_t s)
 {
-    const struct rt_graph *g = c->after->graph;
-    g_autofree uint64_t *set = g_memdup2(c->moved + (size_t)s * c->words, c->words * sizeof *set);
-    GArray *lids = g_array_new(FALSE, FALSE, sizeof(uint16_t));
-    g_array_append_vals(lids, c->lids->data, c->lids->len);
-    for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
-        const uint64_t *theirs = c->moved + (size_t)rt_group_of(g, s, k)->peer * c->words;
-        for (uint32_t w = 0; w < c->words; w++)
-            set[w] |= theirs[w];
+    g_autofree uint64_t *columns = find_columns(c, s);
+    bool empty = is_empty(c, columns);
+    if (!c->after->properties.columns_independent) {
+        if (!empty || c->lids->len > 0)
+            compare_rows(c, s);
+        return;
     }
-    for (uint32_t w = 0; w < c->words; w++) {
-        for (uint64_t left = set[w] | c->all[w]; left; left &= left - 1) {
-            const struct rt_switch *x = &g->switches[w * WORD_BITS + __builtin_ctzll(left)];
-            for (uint32_t d = x->first_dest; d < x->first_dest + x->dest_count; d++)
-                for (uint32_t i = 0; g->dests[d].lid && i < 1u << g->dests[d].lmc; i++) {
-                    uint16_t lid = g->dests[d].lid + i;
-                    g_array_append_val(lids, lid);
-                }
-        }
-    }
-    return lids;
+    if (empty && c->lids->len == 0 && c->ways->len == 0)
+        return;
+    GArray *lids = list_lids(c, s, columns);
+    if (lids->len > MAX_ENTRIES)
+        compare_rows(c, s);
+    else
+        compare_entries(c, s, lids);
+    g_array_free(lids, TRUE);
 }
 
 static void compare_switch(void *context, unsigned s)
@@ -208,16 +267,10 @@ static void compare_switch(void *context, unsigned s)
             add_block(c, s, from / RT_LFT_BLOCK);
         return;
     }
-    if (!c->by_inputs || !is_same_switch(c, s)) {
-        compare_rows(c, s);
-        return;
-    }
-    GArray *lids = list_lids(c, s);
-    if (lids->len > 0 && (lids->len > MAX_ENTRIES || !c->after->properties.columns_independent))
-        compare_rows(c, s);
+    if (c->by_inputs && is_same_switch(c, s))
+        compare_inputs(c, s);
     else
-        compare_entries(c, s, lids);
-    g_array_free(lids, TRUE);
+        compare_rows(c, s);
 }
 
 GArray *rt_changed_blocks(const struct rt_plan *before, const struct rt_plan *after,
@@ -233,7 +286,9 @@ GArray *rt_changed_blocks(const struct rt_plan *before, const struct rt_plan *af
     c.blocks = g_new0(GArray *, n + 1);
     c.moved = g_new0(uint64_t, (size_t)n * c.words + 1);
     c.all = g_new0(uint64_t, c.words);
+    c.has_moved = g_new0(bool, n + 1);
     c.lids = g_array_new(FALSE, FALSE, sizeof(uint16_t));
+    c.ways = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t s = 0; s < n; s++)
         c.old[s] = rt_find_switch(a, b->switches[s].guid);
     if (c.by_inputs) {
@@ -250,6 +305,8 @@ GArray *rt_changed_blocks(const struct rt_plan *before, const struct rt_plan *af
         g_array_free(c.blocks[s], TRUE);
     }
     g_array_free(c.lids, TRUE);
+    g_array_free(c.ways, TRUE);
+    g_free(c.has_moved);
     g_free(c.old);
     g_free(c.blocks);
     g_free(c.moved);

@@ -21,12 +21,15 @@ struct rt_plan_ops {
                    unsigned sl);
     /* plan.h, rt_plan_unreachable. NULL: there are none. */
     size_t (*unreachable)(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity);
-    /* For change.h; both or none, and only for plans that embed struct rt_updown_plan. Whether what
+    /* For change.h; all or none, and only for plans that embed struct rt_updown_plan. Whether what
      * the engine knows, beyond updown.h and the graph, is the same in two plans with the same
-     * switches: of a switch, and of a destination (its number in each). */
+     * switches: of a switch, and of a destination (its number in each). same_way: what matters
+     * only where several groups lead down in the tree order. */
     bool (*same_switch)(const struct rt_plan *a, const struct rt_plan *b, uint32_t s);
     bool (*same_dest)(const struct rt_plan *a, uint32_t dest_a, const struct rt_plan *b,
                       uint32_t dest_b);
+    bool (*same_way)(const struct rt_plan *a, uint32_t dest_a, const struct rt_plan *b,
+                     uint32_t dest_b);
 };
 
 struct rt_plan {

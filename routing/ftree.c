@@ -370,10 +370,17 @@ static bool ftree_same_switch(const struct rt_plan *a, const struct rt_plan *b, 
 static bool ftree_same_dest(const struct rt_plan *a, uint32_t dest_a, const struct rt_plan *b,
                             uint32_t dest_b)
 {
+    return a->numbers[dest_a] == b->numbers[dest_b] &&
+           number_of((const struct ftree *)a, dest_a) == number_of((const struct ftree *)b, dest_b);
+}
+
+/* The mirror path. */
+static bool ftree_same_way(const struct rt_plan *a, uint32_t dest_a, const struct rt_plan *b,
+                           uint32_t dest_b)
+{
     const struct ftree *fa = (const struct ftree *)a, *fb = (const struct ftree *)b;
     size_t length = fa->mirror_length;
-    return a->numbers[dest_a] == b->numbers[dest_b] &&
-           number_of(fa, dest_a) == number_of(fb, dest_b) && length == fb->mirror_length &&
+    return length == fb->mirror_length &&
            memcmp(fa->mirror + dest_a * length, fb->mirror + dest_b * length,
                   length * sizeof *fa->mirror) == 0;
 }
@@ -383,7 +390,8 @@ static const struct rt_plan_ops ftree_ops = {.destroy = ftree_destroy,
                                              .next_hop = ftree_next_hop,
                                              .unreachable = rt_updown_unreachable,
                                              .same_switch = ftree_same_switch,
-                                             .same_dest = ftree_same_dest};
+                                             .same_dest = ftree_same_dest,
+                                             .same_way = ftree_same_way};
 
 static int ftree_prepare(struct rt_graph *graph, const struct rt_options *options,
                          struct rt_plan **plan, char *error, size_t error_size)

@@ -161,7 +161,8 @@ static const struct rt_plan_ops updn_ops = {.destroy = updn_destroy,
                                             .next_hop = updn_next_hop,
                                             .unreachable = rt_updown_unreachable,
                                             .same_switch = updn_same_switch,
-                                            .same_dest = updn_same_dest};
+                                            .same_dest = updn_same_dest,
+                                            .same_way = updn_same_dest};
 
 static int prepare(struct rt_graph *graph, const struct rt_options *options, bool by_distance,
                    struct rt_plan **plan, char *error, size_t error_size)
