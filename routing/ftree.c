@@ -13,8 +13,10 @@
  * the neighbour is taken that x itself would climb over for number t: its *mirror* path. Hosts so
  * come down evenly, as they would go up.
  *
- * Rows: hosts of one leaf with neighbouring numbers and LIDs are a *block*, filled by memset where
- * there is one port only and by copying from a pattern where there are all upper ports. */
+ * Rows: hosts of one leaf with neighbouring numbers and LIDs are a *block*. Blocks of several
+ * leaves that follow each other in numbers and LIDs, and that a switch treats alike, are filled as
+ * one: by memset where there is one port only, by copying from a pattern where there are all upper
+ * ports. */
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
@@ -28,6 +30,8 @@ struct block { /* destinations of one switch with consecutive numbers and LIDs *
     uint32_t number, count;
     uint16_t lid;
     uint8_t lmc; /* above 0: a block of one */
+    bool joins;  /* goes on where the block before it in `order` ends */
+    uint32_t sw;
 };
 
 struct ftree {
@@ -36,6 +40,8 @@ struct ftree {
     struct block *blocks;
     uint32_t *first_block; /* of each switch; switch_count + 1 entries */
     uint32_t longest_block;
+    uint32_t *order; /* of blocks: those of hosts without an LMC, then all others */
+    uint32_t host_blocks;
     uint8_t mirror_length;
     uint32_t *mirror; /* mirror_length switches a destination, from its own upwards; RT_NONE ends */
 };
@@ -135,11 +141,34 @@ static void find_blocks(struct ftree *f)
             /* Unnumbered: RT_MAX_NUMBER and above means a hash, which no divider applies to. */
             uint32_t t = number != RT_NONE ? number : RT_MAX_NUMBER + number_of(f, dest);
             f->blocks[count++] =
-                (struct block){.number = t, .count = 1, .lid = d->lid, .lmc = d->lmc};
+                (struct block){.number = t, .count = 1, .lid = d->lid, .lmc = d->lmc, .sw = x};
             f->longest_block = MAX(f->longest_block, 1u << d->lmc);
         }
     }
     f->first_block[g->switch_count] = count;
+}
+
+static bool is_host_block(const struct block *b)
+{
+    return b->lmc == 0 && b->number < RT_MAX_NUMBER;
+}
+
+static void order_blocks(struct ftree *f)
+{
+    uint32_t count = f->first_block[f->base.plan.graph->switch_count], next = 0;
+    f->order = g_new(uint32_t, count + 1);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_host_block(&f->blocks[i]))
+            f->order[next++] = i;
+    f->host_blocks = next;
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_host_block(&f->blocks[i]))
+            f->order[next++] = i;
+    for (uint32_t i = 1; i < f->host_blocks; i++) {
+        const struct block *last = &f->blocks[f->order[i - 1]];
+        struct block *b = &f->blocks[f->order[i]];
+        b->joins = b->number == last->number + last->count && b->lid == last->lid + last->count;
+    }
 }
 
 /* -- one entry ------------------------------------------------------------------------------ */
@@ -230,6 +259,7 @@ static void make_pattern(struct pattern *p, const struct choice *c, uint32_t lon
     p->period = c->count ? pattern_period(c) : 0;
     if (p->period == 0)
         return;
+    longest = MAX(longest, p->period); /* fill_all_upper begins anywhere */
     p->port = g_malloc(p->period + longest);
     for (uint32_t q = 0; q < p->period; q++)
         p->port[q] = port_of(c, q);
@@ -286,19 +316,10 @@ static void fill_block(const struct block *b, uint32_t divider, const struct cho
     }
 }
 
-static void fill_constant(const struct ftree *f, uint32_t x, uint8_t port, uint8_t *row)
-{
-    for (uint32_t i = f->first_block[x]; i < f->first_block[x + 1]; i++) {
-        const struct block *b = &f->blocks[i];
-        memset(row + b->lid, port, (size_t)b->count << b->lmc);
-    }
-}
-
-static void fill_from(const struct ftree *f, uint32_t x, const struct choice *c,
-                      const struct pattern *pattern, uint8_t *row)
+static void fill_from(const struct ftree *f, uint32_t x, const struct choice *c, uint8_t *row)
 {
     for (uint32_t i = f->first_block[x]; c->count && i < f->first_block[x + 1]; i++)
-        fill_block(&f->blocks[i], f->divider[c->s], c, pattern, row);
+        fill_block(&f->blocks[i], f->divider[c->s], c, NULL, row);
 }
 
 static void fill_several_down(const struct ftree *f, uint32_t x, const struct choice *c,
@@ -312,6 +333,91 @@ static void fill_several_down(const struct ftree *f, uint32_t x, const struct ch
     }
 }
 
+/* How a switch treats all destinations of another: always by one port, or so. */
+enum { WAY_NONE = RT_NO_PATH, WAY_ALL_UPPER = 256, WAY_OTHER };
+
+static void find_ways(const struct rt_graph *g, const struct rt_row_groups *r, uint32_t s,
+                      uint16_t *way)
+{
+    uint16_t only[RT_MAX_GROUPS + 1] = {WAY_NONE};
+    for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
+        const struct rt_group *group = rt_group_of(g, s, k);
+        only[k] = group->link_count == 1 ? g->links[group->first_link].port : WAY_OTHER;
+    }
+    for (uint32_t x = 0; x < g->switch_count; x++) {
+        uint16_t several = r->full[x] ? WAY_ALL_UPPER : WAY_OTHER;
+        way[x] = r->count[x] == 0 ? WAY_NONE : r->count[x] == 1 ? only[r->single[x]] : several;
+    }
+    way[s] = WAY_NONE;
+}
+
+/* After a whole period of the pattern all repeats. */
+static void fill_all_upper(const struct block *b, uint32_t divider, const struct choice *all,
+                           const struct pattern *pattern, uint8_t *row)
+{
+    uint32_t count = b->count;
+    struct block first = *b;
+    if (pattern) {
+        uint64_t period = (uint64_t)pattern->period * divider;
+        first.count = MIN(count, period);
+        if (divider == 1)
+            memcpy(row + b->lid, pattern->port + b->number % pattern->period, first.count);
+        else
+            fill_runs(&first, divider, all, pattern, row);
+    } else {
+        fill_block(b, divider, all, NULL, row);
+    }
+    for (uint32_t done = first.count, more; done < count; done += more) {
+        more = MIN(done, count - done);
+        memcpy(row + b->lid + done, row + b->lid, more);
+    }
+}
+
+static void fill_hosts(const struct ftree *f, const uint16_t *way, const struct choice *all,
+                       const struct pattern *pattern, uint8_t *row)
+{
+    for (uint32_t i = 0; i < f->host_blocks;) {
+        struct block b = f->blocks[f->order[i]];
+        for (i++; i < f->host_blocks; i++) {
+            const struct block *next = &f->blocks[f->order[i]];
+            if (!next->joins || way[next->sw] != way[b.sw])
+                break;
+            b.count += next->count;
+        }
+        if (way[b.sw] < WAY_NONE)
+            memset(row + b.lid, way[b.sw], b.count);
+        else if (way[b.sw] == WAY_ALL_UPPER)
+            fill_all_upper(&b, f->divider[all->s], all, pattern, row);
+    }
+}
+
+/* Switches, aggregation nodes and hosts with an LMC, one by one. */
+static void fill_others(const struct ftree *f, const uint16_t *way, const struct choice *all,
+                        const struct pattern *pattern, uint8_t *row)
+{
+    uint32_t count = f->first_block[all->g->switch_count];
+    for (uint32_t i = f->host_blocks; i < count; i++) {
+        const struct block *b = &f->blocks[f->order[i]];
+        if (way[b->sw] < WAY_NONE)
+            memset(row + b->lid, way[b->sw], (size_t)1 << b->lmc);
+        else if (way[b->sw] == WAY_ALL_UPPER && pattern && b->lmc == 0)
+            row[b->lid] = pattern->port[(b->number - RT_MAX_NUMBER) % pattern->period];
+        else if (way[b->sw] == WAY_ALL_UPPER)
+            fill_block(b, f->divider[all->s], all, pattern, row);
+    }
+}
+
+static void fill_list(const struct ftree *f, const struct rt_row_groups *r, uint32_t s, uint32_t x,
+                      uint8_t *row)
+{
+    struct choice c = {.g = f->base.plan.graph, .s = s, .count = r->count[x]};
+    c.groups = c.count == 1 ? &r->single[x] : r->lists + r->first[x];
+    if (c.count > 1 && r->rule[x] == RT_RULE_TREE_DOWN)
+        fill_several_down(f, x, &c, row);
+    else
+        fill_from(f, x, &c, row);
+}
+
 static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
 {
     const struct ftree *f = (const struct ftree *)p;
@@ -322,27 +428,13 @@ static void ftree_row(const struct rt_plan *p, uint32_t s, uint8_t *row)
     struct choice all = {.g = g, .s = s, .groups = r.upper, .count = r.upper_count};
     struct pattern pattern = {0};
     make_pattern(&pattern, &all, f->longest_block);
-    for (uint32_t x = 0; x < g->switch_count; x++) {
-        struct choice c;
-        const struct rt_group *single = rt_group_of(g, s, r.single[x]);
-        if (x == s || r.count[x] == 0)
-            continue;
-        if (r.count[x] == 1 && single->link_count == 1) {
-            fill_constant(f, x, g->links[single->first_link].port, row);
-        } else if (r.count[x] == 1) {
-            c = (struct choice){.g = g, .s = s, .groups = &r.single[x], .count = 1};
-            fill_from(f, x, &c, NULL, row);
-        } else if (r.full[x]) {
-            fill_from(f, x, &all, pattern.period ? &pattern : NULL, row);
-        } else {
-            c = (struct choice){
-                .g = g, .s = s, .groups = r.lists + r.first[x], .count = r.count[x]};
-            if (r.rule[x] == RT_RULE_TREE_DOWN)
-                fill_several_down(f, x, &c, row);
-            else
-                fill_from(f, x, &c, NULL, row);
-        }
-    }
+    g_autofree uint16_t *way = g_new(uint16_t, g->switch_count + 1);
+    find_ways(g, &r, s, way);
+    fill_hosts(f, way, &all, pattern.period ? &pattern : NULL, row);
+    fill_others(f, way, &all, pattern.period ? &pattern : NULL, row);
+    for (uint32_t x = 0; x < g->switch_count; x++)
+        if (way[x] == WAY_OTHER)
+            fill_list(f, &r, s, x, row);
     rt_fill_own(g, s, row);
     g_free(pattern.port);
     rt_row_groups_clear(&r);
@@ -358,6 +450,7 @@ static void ftree_destroy(struct rt_plan *p)
     g_free(f->divider);
     g_free(f->blocks);
     g_free(f->first_block);
+    g_free(f->order);
     g_free(f->mirror);
     g_free(f);
 }
@@ -410,6 +503,7 @@ static int ftree_prepare(struct rt_graph *graph, const struct rt_options *option
     f->divider = rt_dividers_make(&f->base.updown);
     find_mirrors(f);
     find_blocks(f);
+    order_blocks(f);
     *plan = &f->base.plan;
     return 0;
 }
