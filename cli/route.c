@@ -274,7 +274,7 @@ int route_check_run(struct cli *c, int argc, char **argv)
         {"fabric", 0, 0, G_OPTION_ARG_FILENAME, &o.fabric, "a file or a generator (pgft:..)",
          "SPEC"},
         {"engine", 0, 0, G_OPTION_ARG_FILENAME, &o.engine,
-         "ftree or updn (ftree, or what the cluster uses)", "NAME"},
+         "ftree, updn, nue .. (ftree, or what the cluster uses)", "NAME"},
         {"root", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o.roots,
          "GUID of a switch that is a root; may be repeated", "GUID"},
         {"lfts", 0, 0, G_OPTION_ARG_FILENAME, &o.lfts, "check the tables in FILE", "FILE"},
