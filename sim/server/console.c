@@ -88,7 +88,7 @@ static void run_line(struct connection *c, char *line)
 
     if (length && line[length - 1] == '\r')
         line[length - 1] = '\0';
-    sim_script_line(s->sim, line, loop_now(), c->output);
+    sim_script_line(s->sim, line, server_now(s), c->output);
 }
 
 /* Whole lines of the input, as long as the answers are read. */

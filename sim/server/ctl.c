@@ -51,7 +51,7 @@ static void set_issm(struct server *s, struct client *c, bool issm)
     if (c->issm == issm)
         return;
     c->issm = issm;
-    sim_set_issm(s->sim, c->node, c->port, issm, loop_now());
+    sim_set_issm(s->sim, c->node, c->port, issm, server_now(s));
 }
 
 void ctl_detach(struct server *s, struct client *c, const char *why)

@@ -33,19 +33,17 @@ static void receive(struct server *s, struct client *c)
     const struct mmsghdr *m = s->receiving.messages;
     struct sim_packet packet;
     int n = recvmmsg(c->watch.fd, s->receiving.messages, DATA_BATCH, MSG_DONTWAIT, NULL);
-    int64_t now;
 
     if (n < 0) {
         if (!means_later(errno))
             ctl_detach(s, c, "its socket is gone");
         return;
     }
-    now = loop_now();
     for (int i = 0; i < n; i++) {
         if (m[i].msg_len != sizeof s->input[i] || (m[i].msg_hdr.msg_flags & MSG_TRUNC))
             c->malformed++;
         else if (clients_take(c, &s->input[i], &packet))
-            sim_send(s->sim, c->node, c->port, &packet, now);
+            sim_send(s->sim, c->node, c->port, &packet, server_now(s));
     }
 }
 

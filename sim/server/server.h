@@ -73,6 +73,11 @@ int console_open(struct server *s, char *error, size_t error_size);
 void console_close(struct server *s);
 void console_tidy(struct server *s); /* at the end of a turn */
 
+/* -- main.c -- */
+/* What time it is for the fabric: loop_now(), or where the fabric lags behind (more is due than the
+ * processor can do), the moment up to which all is done. */
+int64_t server_now(const struct server *s);
+
 /* -- commands.c -- */
 void commands_start(struct server *s); /* clients, drop, quit */
 

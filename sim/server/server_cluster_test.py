@@ -416,6 +416,20 @@ def test_console(lab: Lab) -> None:
         check("its socket is gone", not Path(s.console_path).exists())
 
 
+def test_overload(lab: Lab) -> None:
+    """More is due than one processor can do: the simulator lags, and still answers and ends."""
+    with lab.simulator() as s:
+        for _ in range(32):
+            s.command("ping start h00001 h00016 rate=1000000")
+        for _ in range(5):
+            check("the console answers", s.command("clients")[-1] == "ok")
+        check("a client attaches", Raw(s.name, "h00001").type == CONNECT)
+        before = int(re.search(r"sent=(\d+)", s.command("ping status 1")[0])[1])
+        after = int(re.search(r"sent=(\d+)", s.command("ping status 1")[0])[1])
+        check("time goes on", after > before, (before, after))
+        check("SIGTERM ends it", s.stop() == 0)
+
+
 def test_start(lab: Lab) -> None:
     def run(*words: str, **env: str) -> subprocess.CompletedProcess:
         return subprocess.run([lab.program, *words], text=True, stdout=subprocess.PIPE,
@@ -463,7 +477,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="server-test-") as folder:
         lab = Lab(*sys.argv[1:3], Path(folder))
         try:
-            for test in [test_start, test_console, test_hostile, test_crowd, test_several_ports,
+            for test in [test_start, test_console, test_overload, test_hostile, test_crowd, test_several_ports,
                          test_stopped, test_flood, test_tools, test_udp, test_issm]:
                 if len(sys.argv) < 4 or test.__name__ in sys.argv[3:]:
                     print(f"-- {test.__name__}", flush=True)
