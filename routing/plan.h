@@ -18,10 +18,22 @@
 #define RT_NO_PATH 255u
 #define RT_LFT_BLOCK 64u /* LIDs in a block, IBA 14.2.5.6 */
 
+struct rt_tables;
+struct rt_torus_shape;
+
 struct rt_options {
     const uint64_t *root_guids; /* switches given as roots, NULL = found */
     size_t root_count;
-    unsigned max_vls; /* data VLs that the engine may use, at least 1; 0 = 1 */
+    /* Port GUIDs of compute nodes (NULL = all hosts that are no I/O nodes) and of I/O nodes. An
+     * engine that can spreads compute nodes first and evenly, and I/O nodes apart from them. */
+    const uint64_t *cn_guids, *io_guids;
+    size_t cn_count, io_count;
+    const struct rt_tables *tables; /* check.h: what the engine "file" uses, as long as its plan */
+    const struct rt_torus_shape *torus; /* torus.h: given shape, NULL = found */
+    unsigned max_vls;                   /* data VLs that the engine may use, at least 1; 0 = 1 */
+    /* split.h: of an engine with independent columns only share `part` (from 0) of `parts` is made,
+     * the rest of each row is RT_NO_PATH; parts 0 = all. */
+    unsigned part, parts;
     /* Runs job(context, 0) .. job(context, count - 1), on several threads at once if it likes, and
      * returns when all are done. NULL = one after the other. Results do not depend on it. */
     void (*parallel)(void *pool, unsigned count, void (*job)(void *context, unsigned index),
