@@ -197,8 +197,11 @@ static int attach(struct link *l, uint32_t id, const char *node)
         return error;
     }
     if (error) {
-        fail(l, "refused to attach: no such node, or no client slot free; node", 0);
-        fprintf(stderr, "heddle-umad: the node asked for was \"%s\" (SIM_HOST)\n", node);
+        char what[WIRE_NODE_ID_BYTES + 128];
+        snprintf(what, sizeof what,
+                 "refused to attach to node \"%s\": no such node or port, or no client slot free",
+                 c.node);
+        fail(l, what, 0);
         return error;
     }
     l->slot = c.id;
