@@ -19,6 +19,8 @@
 
 enum {
     REQUESTS_A_TURN = 64,
+    REFUSALS_A_SECOND = 10,
+    NS_A_SECOND = 1000000000,
     SEND_BUFFER_BYTES = 8 << 20, /* for all answers that clients have not taken yet */
     FIRMWARE_VERSION = 1,
     TYPES = WIRE_GET_PKEYS + 1,
@@ -64,12 +66,25 @@ void ctl_detach(struct server *s, struct client *c, const char *why)
 
 /* -- attaching -- */
 
+/* Anybody may ask for ever to attach: only so many lines a second tell of it. */
 static bool refuse(const struct request *r, const char *why)
 {
+    struct refusals *told = &r->server->refusals;
+    int64_t second = loop_now() / NS_A_SECOND;
     char quoted[256];
 
-    log_emit(HL_NOTICE, "client_refused", "from=\"%s\" pid=%d why=%s", address_text(&r->from),
-             (int)r->pid, log_quote(quoted, sizeof quoted, why));
+    if (second != told->second) {
+        told->second = second;
+        told->lines = 0;
+    }
+    if (told->lines++ >= REFUSALS_A_SECOND) {
+        told->untold++;
+        return false;
+    }
+    log_emit(HL_NOTICE, "client_refused", "from=\"%s\" pid=%d why=%s untold=%" PRIu64,
+             address_text(&r->from), (int)r->pid, log_quote(quoted, sizeof quoted, why),
+             told->untold);
+    told->untold = 0;
     return false;
 }
 
@@ -155,6 +170,10 @@ static bool do_connect(struct request *r)
     if (connect->issm && !issm_is_free(s, wanted.node, wanted.port, NULL))
         return refuse(r, "another client holds IsSM of the port");
     c = open_slot(r, &wanted, &open_error);
+    if (!c && open_error == EUSERS) {
+        data_look(s); /* some may have ended since the last look */
+        c = open_slot(r, &wanted, &open_error);
+    }
     if (!c)
         return refuse(r,
                       open_error == EUSERS ? "no slot is free (--clients)" : strerror(open_error));

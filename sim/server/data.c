@@ -8,6 +8,10 @@
 enum {
     SEND_BUFFER_BYTES = 512 << 10,
     RECEIVE_BUFFER_BYTES = 2 << 20,
+    /* So many packets of one client are answered one by one. A manager that has four SMPs in flight
+     * so works on the first answer while the second is made; together they would cost less and
+     * come later. */
+    ANSWERED_AT_ONCE = 4,
 };
 
 static bool means_later(int error)
@@ -39,11 +43,13 @@ static void receive(struct server *s, struct client *c)
             ctl_detach(s, c, "its socket is gone");
         return;
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && c->attached; i++) {
         if (m[i].msg_len != sizeof s->input[i] || (m[i].msg_hdr.msg_flags & MSG_TRUNC))
             c->malformed++;
         else if (clients_take(c, &s->input[i], &packet))
             sim_send(s->sim, c->node, c->port, &packet, server_now(s));
+        if (n <= ANSWERED_AT_ONCE)
+            data_flush(s);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fabric/read.h"
+#include "sim/agents/attributes.h"
 #include "sim/judge/judge.h"
 #include "sim/script/script.h"
 
@@ -30,9 +31,31 @@ static void on_note(void *user, const char *line)
     log_emit(HL_NOTICE, "fabric", "text=%s", log_quote(quoted, sizeof quoted, line));
 }
 
+static bool asks_for_manager(const struct sim_packet *p)
+{
+    return mad_is_smp(p->mad) && !mad_is_response(p->mad) &&
+           get16(p->mad + SIM_MAD_ATTRIBUTE) == SIM_ATTR_SM_INFO;
+}
+
+/* A manager that has ended since the last look must not swallow the question whether it is there.
+ * It is detached by the next look: the fabric is busy with this packet. */
+static bool manager_is_gone(struct server *s, uint32_t node, unsigned port)
+{
+    const struct client *holder = clients_holder(&s->clients, node, port);
+
+    if (!holder || data_is_alive(holder))
+        return false;
+    s->next_look = 0;
+    return true;
+}
+
 static bool on_deliver(void *user, uint32_t node, unsigned port, const struct sim_packet *p)
 {
-    return clients_deliver(&((struct server *)user)->clients, node, port, p);
+    struct server *s = user;
+
+    if (asks_for_manager(p) && manager_is_gone(s, node, port))
+        return false;
+    return clients_deliver(&s->clients, node, port, p);
 }
 
 static void on_lost(void *user, const struct sim_packet *p)

@@ -34,6 +34,13 @@ struct batch {
     struct iovec vectors[DATA_BATCH];
 };
 
+/* Lines of the log about refused clients. */
+struct refusals {
+    int64_t second;  /* of loop_now() */
+    unsigned lines;  /* asked for in this second */
+    uint64_t untold; /* not written since the last one that was */
+};
+
 struct server {
     const struct options *options;
     struct sim *sim;
@@ -47,6 +54,7 @@ struct server {
     int64_t next_look; /* when to look for clients that are gone */
     bool stop;
     uint64_t ignored, refused, unanswered; /* control requests */
+    struct refusals refusals;
 };
 
 /* -- ctl.c -- */

@@ -29,6 +29,7 @@ MAGIC = 0xdeadbeef
 CONNECT, DISCONNECT, GET_PORT, GET_NODE_INFO, SET_ISSM = 1, 2, 3, 7, 9
 CTL, PACKET = struct.Struct("=IIII64s"), struct.Struct("=IIIIIxxxxQ256s")
 TIMED_OUT = 110
+SM_INFO, UNSUPPORTED = 0x20, 0x0c
 SEED = int(os.environ.get("HEDDLE_SEED", "20261201"))
 
 
@@ -238,7 +239,28 @@ def test_issm(lab: Lab) -> None:
         b.close(tell=False)
         check("a holder that ended is no holder",
               a.ask(SET_ISSM, struct.pack("=i", 1))[0] == SET_ISSM)
-        a.close()
+        asker = Raw(s.name, "h00003")
+        a.close(tell=False)
+        asker.data.send(asker.packet(1, attribute=SM_INFO))
+        status, mad = asker.receive()
+        check("that a manager has just ended is answered at once", status == 0 and
+              struct.unpack_from("!H", mad, 4)[0] & 0x7fff == UNSUPPORTED, (status, mad[:24]))
+        asker.close()
+
+
+def test_slots(lab: Lab) -> None:
+    with lab.simulator("--clients", "1") as s:
+        Raw(s.name, "h00001").close(tell=False)
+        again = Raw(s.name, "h00001")
+        check("the slot of one that has just ended is free", again.type == CONNECT)
+        refused = [Raw(s.name, "h00002").type for _ in range(500)]
+        check("500 are refused", not any(refused))
+        lines = s.log.read_text().count("client_refused")
+        check("not each of them is a line of the log", 1 <= lines <= 100, lines)
+        wrong = lab.run(s, "h00002", lab.preload, "smpquery", "nodeinfo", "-D", "0")
+        lines = [x for x in wrong.stderr.splitlines() if x.startswith("heddle-umad:")]
+        check("a refused program says so in one line", wrong.returncode and len(lines) == 1 and
+              '"h00002"' in lines[0], wrong.stderr)
 
 
 def test_crowd(lab: Lab) -> None:
@@ -477,8 +499,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="server-test-") as folder:
         lab = Lab(*sys.argv[1:3], Path(folder))
         try:
-            for test in [test_start, test_console, test_overload, test_hostile, test_crowd, test_several_ports,
-                         test_stopped, test_flood, test_tools, test_udp, test_issm]:
+            for test in [test_start, test_console, test_overload, test_slots, test_hostile,
+                         test_crowd, test_several_ports, test_stopped, test_flood, test_tools,
+                         test_udp, test_issm]:
                 if len(sys.argv) < 4 or test.__name__ in sys.argv[3:]:
                     print(f"-- {test.__name__}", flush=True)
                     test(lab)
