@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """OpenSM's bring-up of one fabric on ibsim and on heddle-sim, in turn.
 
-From the start of OpenSM to SUBNET UP in its log, over the same preload with the same options; which
-simulator goes first alternates. Ratios are taken pair by pair. Also: the seconds until the simulator
-takes clients, and its CPU seconds and peak memory from its start to SUBNET UP.
+From the start of OpenSM to SUBNET UP in its log, over the same preload with the same options (--preload:
+libheddle-umad, or the libumad2sim that comes with ibsim); which simulator goes first alternates. Ratios
+are taken pair by pair. Also: the seconds until the simulator takes clients, and its CPU seconds and
+peak memory from its start to SUBNET UP.
 """
 import argparse
 import os
@@ -32,8 +33,7 @@ ENGINE = 'minhop'
 
 def bring_up(options, kind, fabric, directory):
     begin = time.monotonic()
-    preload = os.path.join(options.build, 'lib', 'libheddle-umad.so')
-    with simulators.Simulator(kind, fabric, directory, options.build, preload) as sim:
+    with simulators.Simulator(kind, fabric, directory, options.build, options.preload) as sim:
         ready_s = time.monotonic() - begin
         # the options of a site, not those that make two runs the same
         manager = OpenSM(sim, fabric.manager, {'routing_engine': options.engine,
@@ -52,6 +52,7 @@ def pair_of_runs(options, fabric, number):
     kinds = (IBSIM, HEDDLE_SIM) if number % 2 == 0 else (HEDDLE_SIM, IBSIM)
     pair = {'bench': 'sim_bring_up', 'run': number, 'fabric': fabric_name(options),
             'hosts': len(fabric.net.hosts), 'engine': options.engine, 'first': kinds[0],
+            'preload': os.path.basename(options.preload),
             'load': load(), 'machine': machine()}
     for kind in kinds:
         directory = tempfile.mkdtemp(prefix='heddle-bench-')
@@ -76,7 +77,14 @@ def options_of():
     p.set_defaults(fabric=FABRIC)
     p.add_argument('--runs', type=int, default=5, metavar='N', help='pairs (default 5)')
     p.add_argument('--engine', default=ENGINE, metavar='E', help=f'default {ENGINE}')
-    return parse(p, 'runs')
+    p.add_argument('--preload', metavar='FILE', help='what stands in for libibumad '
+                   "(default the build's libheddle-umad.so)")
+    options = parse(p, 'runs')
+    options.preload = os.path.realpath(options.preload or os.path.join(options.build, 'lib',
+                                                                       'libheddle-umad.so'))
+    if not os.path.exists(options.preload):
+        raise BenchError(f'{options.preload} is not there')
+    return options
 
 
 def sim_bring_up():
