@@ -3,9 +3,14 @@
  *
  *   bench_route [--engine NAME] [--vls N] [--threads N] [--repeat N] [--remove PERCENT[:SEED]]
  *               [--check] [--measure] FABRIC ...
+ *   bench_route --lfts FILE [--sls FILE] FABRIC
+ *   bench_route --remove PERCENT[:SEED] --save FILE FABRIC
  *
  * FABRIC is a file or a generator (fabric/generate.h). One line a fabric and engine: medians over
- * the repetitions (1), wall clock and processor time of all threads. */
+ * the repetitions (1), wall clock and processor time of all threads. --lfts checks and measures
+ * tables that were read back from switches (route_given.h); --save writes the fabric without the
+ * links that --remove takes away. */
+#include <errno.h>
 #include <getopt.h>
 #include <glib.h>
 #include <inttypes.h>
@@ -13,11 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/pool.h"
+#include "bench/route_given.h"
 #include "fabric/fabric.h"
 #include "fabric/read.h"
+#include "fabric/write.h"
 #include "routing/check.h"
 #include "routing/metrics.h"
 
@@ -28,6 +36,7 @@ struct settings {
     double remove_percent;
     unsigned seed, vls, threads, repeat;
     bool check, measure;
+    const char *lfts, *sls, *save; /* files, NULL = not asked for */
 };
 
 struct moment {
@@ -72,35 +81,21 @@ static void remove_links(struct fabric *f, const struct settings *s)
     g_rand_free(rand);
 }
 
-/* Hosts in the order of the file: switches as listed, ports by number. */
-static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
-{
-    GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    for (uint32_t n = 0; n < f->node_count; n++) {
-        uint32_t sw =
-            f->nodes[n].type == FABRIC_SWITCH ? rt_find_switch(g, f->nodes[n].guid) : RT_NONE;
-        for (uint32_t i = 0; sw != RT_NONE && i < g->switches[sw].dest_count; i++) {
-            uint32_t d = g->switches[sw].first_dest + i;
-            if (g->dests[d].kind == RT_DEST_HOST)
-                g_array_append_val(hosts, d);
-        }
-    }
-    return hosts;
-}
-
 static void report_check(const struct rt_plan *plan, const struct rt_tables *t)
 {
-    const struct rt_graph *g = rt_plan_graph(plan);
     struct rt_lanes lanes;
-    rt_plan_lanes(plan, &lanes);
-    struct rt_check_result r;
     double start = now().wall_ms;
-    bool good = rt_check(g, t, lanes.vls > 1 ? &lanes : NULL, &r, stdout, 3);
-    printf(" check %.0f ms %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
-           " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT " dead %" G_GUINT64_FORMAT
-           " credit %" G_GUINT64_FORMAT " hops<=%u VLs %u",
-           now().wall_ms - start, good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected,
-           r.loops, r.dead_ports, r.credit_loop_channels, r.max_hops, lanes.vls);
+    rt_plan_lanes(plan, &lanes);
+    route_given_check(rt_plan_graph(plan), t, &lanes);
+    printf(" check %.0f ms", now().wall_ms - start);
+}
+
+/* The most memory that the process had so far, in KiB. */
+static unsigned long peak_kib(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (unsigned long)use.ru_maxrss;
 }
 
 struct filling {
@@ -181,16 +176,6 @@ static struct rt_plan *fill(struct rt_graph *g, const char *name, const struct r
     return plan;
 }
 
-static void measure(const struct fabric *f, const struct rt_graph *g, const struct rt_tables *t,
-                    unsigned seed)
-{
-    struct rt_metrics m;
-    GArray *hosts = list_hosts(f, g);
-    rt_measure(g, t, (const uint32_t *)(void *)hosts->data, hosts->len, PERMUTATIONS, seed, &m);
-    printf(" A2A %u RP %u SP %u mean hops %.3f", m.a2a, m.rp, m.sp, m.mean_hops);
-    g_array_free(hosts, TRUE);
-}
-
 static void run(const char *spec, const struct fabric *f, struct rt_graph *g, const char *name,
                 const struct settings *s)
 {
@@ -216,10 +201,12 @@ static void run(const char *spec, const struct fabric *f, struct rt_graph *g, co
                name, s->remove_percent, g->switch_count, g->dest_count, pool_threads(pool),
                digest(bytes, size * g->switch_count));
         print_times(&times);
+        printf(" peak %lu KiB", peak_kib());
+        fflush(stdout); /* checks may take longer than whoever waits for this line */
         if (s->check)
             report_check(plan, &t);
         if (s->measure)
-            measure(f, g, &t, s->seed);
+            route_given_measure(f, g, &t, PERMUTATIONS, s->seed);
         printf("\n");
     } else {
         printf("%s %s: %s\n", spec, name, error);
@@ -232,12 +219,29 @@ static void run(const char *spec, const struct fabric *f, struct rt_graph *g, co
     pool_destroy(pool);
 }
 
+static int save(const struct fabric *f, const char *path)
+{
+    FILE *out = fopen(path, "w");
+    int rc = out ? fabric_write(f, out) : errno;
+    if (out && fclose(out) && rc == 0)
+        rc = errno;
+    if (rc)
+        fprintf(stderr, "%s: %s\n", path, strerror(rc));
+    return rc ? 1 : 0;
+}
+
 static int run_fabric(const char *spec, const struct settings *s)
 {
     struct fabric *f = load(spec);
     if (!f)
         return 1;
     remove_links(f, s);
+    if (s->save || s->lfts) {
+        int status =
+            s->save ? save(f, s->save) : route_given(f, s->lfts, s->sls, PERMUTATIONS, s->seed);
+        fabric_destroy(f);
+        return status;
+    }
     struct rt_graph *g;
     uint16_t duplicate = 0;
     int rc = rt_graph_from_fabric(f, &g, &duplicate);
@@ -258,18 +262,26 @@ static int usage(const char *program)
 {
     fprintf(stderr,
             "usage: %s [--engine NAME] [--vls N] [--threads N] [--repeat N] "
-            "[--remove PERCENT[:SEED]] [--check] [--measure] FABRIC..\n",
-            program);
+            "[--remove PERCENT[:SEED]] [--check] [--measure] FABRIC..\n"
+            "       %s --lfts FILE [--sls FILE] FABRIC\n"
+            "       %s --remove PERCENT[:SEED] --save FILE FABRIC\n",
+            program, program, program);
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"engine", required_argument, NULL, 'e'}, {"vls", required_argument, NULL, 'v'},
-        {"remove", required_argument, NULL, 'r'}, {"check", no_argument, NULL, 'c'},
-        {"measure", no_argument, NULL, 'm'},      {"threads", required_argument, NULL, 't'},
-        {"repeat", required_argument, NULL, 'n'}, {0}};
+    static const struct option options[] = {{"engine", required_argument, NULL, 'e'},
+                                            {"vls", required_argument, NULL, 'v'},
+                                            {"remove", required_argument, NULL, 'r'},
+                                            {"check", no_argument, NULL, 'c'},
+                                            {"measure", no_argument, NULL, 'm'},
+                                            {"threads", required_argument, NULL, 't'},
+                                            {"repeat", required_argument, NULL, 'n'},
+                                            {"lfts", required_argument, NULL, 'l'},
+                                            {"sls", required_argument, NULL, 's'},
+                                            {"save", required_argument, NULL, 'w'},
+                                            {0}};
     struct settings s = {.seed = 1, .vls = 1, .threads = 1, .repeat = 1};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         char *end;
@@ -285,6 +297,12 @@ int main(int argc, char **argv)
             s.remove_percent = strtod(optarg, &end);
             if (*end == ':')
                 s.seed = strtoul(end + 1, NULL, 10);
+        } else if (c == 'l') {
+            s.lfts = optarg;
+        } else if (c == 's') {
+            s.sls = optarg;
+        } else if (c == 'w') {
+            s.save = optarg;
         } else if (c == 'c') {
             s.check = true;
         } else if (c == 'm') {
@@ -293,7 +311,7 @@ int main(int argc, char **argv)
             return usage(argv[0]);
         }
     }
-    if (optind == argc)
+    if (optind == argc || ((s.lfts || s.save) && optind + 1 != argc))
         return usage(argv[0]);
     int rc = 0;
     for (int i = optind; i < argc; i++)

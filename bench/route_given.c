@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks and measures tables: those of a plan, and those that were read back from switches. */
+#include "bench/route_given.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/lfts.h"
+#include "cli/tables.h"
+#include "routing/metrics.h"
+
+#define ENTRIES 256u /* a switch: one for each port number */
+#define SLS 16u
+
+/* Destination numbers in the order of the file: switches as listed, ports by number. */
+static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
+{
+    GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        uint32_t sw =
+            f->nodes[n].type == FABRIC_SWITCH ? rt_find_switch(g, f->nodes[n].guid) : RT_NONE;
+        for (uint32_t i = 0; sw != RT_NONE && i < g->switches[sw].dest_count; i++) {
+            uint32_t d = g->switches[sw].first_dest + i;
+            if (g->dests[d].kind == RT_DEST_HOST)
+                g_array_append_val(hosts, d);
+        }
+    }
+    return hosts;
+}
+
+/* -- pairs of hosts without a path ------------------------------------------------------------- */
+
+static uint32_t *neighbours(const struct rt_graph *g)
+{
+    uint32_t *at = g_new(uint32_t, (size_t)g->switch_count * ENTRIES + 1);
+    memset(at, 0xFF, (size_t)g->switch_count * ENTRIES * sizeof *at);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        for (uint32_t i = 0; i < g->switches[s].group_count; i++) {
+            const struct rt_group *group = &g->groups[g->switches[s].first_group + i];
+            for (uint32_t l = group->first_link; l < group->first_link + group->link_count; l++)
+                at[(size_t)s * ENTRIES + g->links[l].port] = g->links[l].peer;
+        }
+    return at;
+}
+
+/* Whether a packet gets from a switch to a destination: through no switch twice. */
+static bool arrives(const struct rt_graph *g, const struct rt_tables *t, const uint32_t *next,
+                    uint32_t from, const struct rt_dest *to)
+{
+    uint32_t s = from;
+    for (uint32_t hops = 0; s != to->sw; hops++) {
+        if (hops == g->switch_count || !t->rows[s] || to->lid == 0 || to->lid >= t->row_size)
+            return false;
+        s = next[(size_t)s * ENTRIES + t->rows[s][to->lid]];
+        if (s == RT_NONE)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t count_lost(const struct rt_graph *g, const struct rt_tables *t, const GArray *hosts)
+{
+    g_autofree uint32_t *next = neighbours(g);
+    g_autofree uint32_t *hosts_of = g_new0(uint32_t, g->switch_count + 1);
+    uint64_t lost = 0;
+    for (guint i = 0; i < hosts->len; i++)
+        hosts_of[g->dests[g_array_index(hosts, uint32_t, i)].sw]++;
+    for (guint i = 0; i < hosts->len; i++) {
+        const struct rt_dest *to = &g->dests[g_array_index(hosts, uint32_t, i)];
+        for (uint32_t s = 0; s < g->switch_count; s++)
+            if (hosts_of[s] && !arrives(g, t, next, s, to))
+                lost += hosts_of[s];
+    }
+    return lost;
+}
+
+/* -- what is printed --------------------------------------------------------------------------- */
+
+void route_given_check(const struct rt_graph *g, const struct rt_tables *t,
+                       const struct rt_lanes *lanes)
+{
+    struct rt_check_result r;
+    unsigned vls = lanes ? lanes->vls : 1;
+    bool good = rt_check(g, t, vls > 1 ? lanes : NULL, &r, NULL, 0);
+    uint64_t credit = r.credit_loop_channels;
+    printf(" %s pairs %" G_GUINT64_FORMAT " unreachable %" G_GUINT64_FORMAT
+           " disconnected %" G_GUINT64_FORMAT " loops %" G_GUINT64_FORMAT " dead %" G_GUINT64_FORMAT
+           " hops<=%u VLs %u credit %" G_GUINT64_FORMAT,
+           good ? "ok" : "BAD", r.pairs, r.unreachable, r.disconnected, r.loops, r.dead_ports,
+           r.max_hops, vls, credit);
+    if (vls > 1) {
+        rt_check(g, t, NULL, &r, NULL, 0);
+        credit = r.credit_loop_channels;
+    }
+    printf(" credit-on-one-VL %" G_GUINT64_FORMAT, credit);
+}
+
+void route_given_measure(const struct fabric *f, const struct rt_graph *g,
+                         const struct rt_tables *t, unsigned permutations, unsigned seed)
+{
+    struct rt_metrics m;
+    GArray *hosts = list_hosts(f, g);
+    uint64_t lost = count_lost(g, t, hosts);
+    printf(" hosts %u lost %" G_GUINT64_FORMAT, hosts->len, lost);
+    if (lost == 0) {
+        rt_measure(g, t, (const uint32_t *)(void *)hosts->data, hosts->len, permutations, seed, &m);
+        printf(" A2A %u RP %u SP %u mean hops %.3f", m.a2a, m.rp, m.sp, m.mean_hops);
+    }
+    g_array_free(hosts, TRUE);
+}
+
+/* -- tables that were read back ---------------------------------------------------------------- */
+
+/* LIDs of l where it tells them; ports that it does not know get LIDs that no table has. Returns
+ * how many ports l does not know. */
+static uint32_t take_lids(struct fabric *f, const struct lfts *l)
+{
+    uint32_t unknown = 0, spare = 0;
+    GHashTableIter each;
+    gpointer value;
+    g_hash_table_iter_init(&each, l->lids);
+    while (g_hash_table_iter_next(&each, NULL, &value))
+        spare = MAX(spare, ((struct lfts_port *)value)->lid);
+    for (uint32_t n = 0; n < f->node_count; n++) {
+        bool is_switch = f->nodes[n].type == FABRIC_SWITCH;
+        for (unsigned p = is_switch ? 0 : 1; p <= (is_switch ? 0 : f->nodes[n].nports); p++) {
+            struct fabric_port *port = &f->nodes[n].ports[p];
+            const struct lfts_port *told = g_hash_table_lookup(l->lids, &port->guid);
+            bool needed = is_switch || port->peer_node != FABRIC_NONE;
+            port->lmc = 0;
+            port->lid = told ? told->lid : 0;
+            if (needed && port->lid == 0 && spare + 1 < LFTS_ROW_BYTES) {
+                port->lid = (uint16_t)++spare;
+                unknown++;
+            }
+        }
+    }
+    return unknown;
+}
+
+struct sls {
+    uint8_t *sl; /* by source switch and destination */
+    uint32_t dests;
+};
+
+static unsigned sl_of(const void *user, uint32_t source_switch, uint32_t dest, unsigned path)
+{
+    const struct sls *s = user;
+    (void)path;
+    return s->sl[(size_t)source_switch * s->dests + dest];
+}
+
+/* Returns one more than the highest SL, 0 when the file cannot be read. */
+static unsigned read_sls(const char *path, const struct rt_graph *g, struct sls *s)
+{
+    unsigned vls = 1, slid, dlid, sl;
+    char line[64];
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return 0;
+    s->dests = g->dest_count;
+    s->sl = g_new0(uint8_t, (size_t)g->switch_count * g->dest_count + 1);
+    while (fgets(line, sizeof line, in)) {
+        if (sscanf(line, "%u %u %u", &slid, &dlid, &sl) != 3 || slid > RT_MAX_LID ||
+            dlid > RT_MAX_LID || sl >= SLS)
+            continue;
+        uint32_t from = rt_find_dest_by_lid(g, (uint16_t)slid);
+        uint32_t to = rt_find_dest_by_lid(g, (uint16_t)dlid);
+        if (from == RT_NONE || to == RT_NONE)
+            continue;
+        s->sl[(size_t)g->dests[from].sw * s->dests + to] = (uint8_t)sl;
+        vls = MAX(vls, sl + 1);
+    }
+    fclose(in);
+    return vls;
+}
+
+static struct lfts *load_lfts(const char *path)
+{
+    g_autofree char *text = NULL; /* of 40,960 hosts more than what fabric/load.h takes */
+    g_autoptr(GError) problem = NULL;
+    char *error = NULL;
+    struct lfts *l = NULL;
+    if (!g_file_get_contents(path, &text, NULL, &problem))
+        fprintf(stderr, "%s\n", problem->message);
+    else if (!(l = lfts_read_text(path, text, &error)))
+        fprintf(stderr, "%s\n", error);
+    g_free(error);
+    return l;
+}
+
+int route_given(struct fabric *f, const char *lfts, const char *sls, unsigned permutations,
+                unsigned seed)
+{
+    struct lfts *l = load_lfts(lfts);
+    if (!l)
+        return 1;
+    uint32_t missing, unknown = take_lids(f, l);
+    struct rt_graph *g;
+    uint16_t duplicate = 0;
+    int rc = rt_graph_from_fabric(f, &g, &duplicate);
+    if (rc) {
+        fprintf(stderr, "%s: LID %u has two owners\n", lfts, duplicate);
+        lfts_destroy(l);
+        return 1;
+    }
+    struct sls s = {0};
+    struct rt_lanes lanes = {.vls = 1, .user = &s, .sl = sl_of};
+    g_autofree const uint8_t **rows = tables_rows(g, l, &missing);
+    struct rt_tables t = {.rows = rows, .row_size = LFTS_ROW_BYTES};
+    if (sls)
+        lanes.vls = read_sls(sls, g, &s);
+    if (lanes.vls > 0) {
+        printf("%s: switches %u destinations %u without-table %u without-LID %u", lfts,
+               g->switch_count, g->dest_count, missing, unknown);
+        route_given_check(g, &t, &lanes);
+        route_given_measure(f, g, &t, permutations, seed);
+        printf("\n");
+    } else {
+        fprintf(stderr, "%s: cannot be read\n", sls);
+    }
+    g_free(s.sl);
+    rt_graph_unref(g);
+    lfts_destroy(l);
+    return lanes.vls > 0 ? 0 : 1;
+}
