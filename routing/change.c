@@ -9,7 +9,9 @@
 
 #include "routing/engine.h"
 
-#define MAX_ENTRIES 128u /* beyond that many the whole rows are compared */
+/* Beyond that many the whole rows are compared: making a row costs as much. */
+#define MAX_ENTRIES 128u
+#define MAX_COLUMNS 128u
 #define WORD_BITS 64u
 
 struct change {
@@ -186,6 +188,14 @@ static uint64_t *find_columns(const struct change *c, uint32_t s)
     return set;
 }
 
+static uint32_t count_columns(const struct change *c, const uint64_t *columns)
+{
+    uint32_t count = 0;
+    for (uint32_t w = 0; w < c->words; w++)
+        count += __builtin_popcountll(columns[w]);
+    return count;
+}
+
 static bool has_same_candidates(const struct change *c, uint32_t s, uint32_t x)
 {
     const struct rt_updown *a = updown_of(c->before), *b = updown_of(c->after);
@@ -243,13 +253,13 @@ static void compare_entries(struct change *c, uint32_t s, GArray *lids)
 static void compare_inputs(struct change *c, uint32_t s)
 {
     g_autofree uint64_t *columns = find_columns(c, s);
-    bool empty = is_empty(c, columns);
-    if (!c->after->properties.columns_independent) {
-        if (!empty || c->lids->len > 0)
+    uint32_t count = count_columns(c, columns);
+    if (count > MAX_COLUMNS || !c->after->properties.columns_independent) {
+        if (count > 0 || c->lids->len > 0)
             compare_rows(c, s);
         return;
     }
-    if (empty && c->lids->len == 0 && c->ways->len == 0)
+    if (count == 0 && c->lids->len == 0 && c->ways->len == 0)
         return;
     GArray *lids = list_lids(c, s, columns);
     if (lids->len > MAX_ENTRIES)

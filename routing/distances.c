@@ -23,46 +23,8 @@ void *rt_large_new(size_t size)
     return memory;
 }
 
-/* -- neighbours ----------------------------------------------------------------------------- */
-
-static void side_init(struct rt_side *side, const struct rt_graph *g)
-{
-    side->first = g_new(uint32_t, g->switch_count + 1);
-    side->peer = g_new(uint32_t, g->group_count + 1);
-    side->group = g_malloc(g->group_count + 1);
-}
-
-static void side_clear(struct rt_side *side)
-{
-    g_free(side->first);
-    g_free(side->peer);
-    g_free(side->group);
-}
-
-void rt_sides_make(const struct rt_graph *g, struct rt_distances *d)
-{
-    struct rt_side *sides[] = {&d->lower, &d->upper};
-    uint32_t count[2] = {0, 0};
-    side_init(&d->lower, g);
-    side_init(&d->upper, g);
-    for (uint32_t s = 0; s < g->switch_count; s++) {
-        d->lower.first[s] = count[0];
-        d->upper.first[s] = count[1];
-        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
-            uint32_t peer = rt_group_of(g, s, k)->peer;
-            unsigned up = rt_is_above(d->order, peer, s);
-            sides[up]->peer[count[up]] = peer;
-            sides[up]->group[count[up]++] = k;
-        }
-    }
-    d->lower.first[g->switch_count] = count[0];
-    d->upper.first[g->switch_count] = count[1];
-}
-
 void rt_distances_clear(struct rt_distances *d)
 {
-    side_clear(&d->lower);
-    side_clear(&d->upper);
     free(d->down);
     free(d->any);
 }
@@ -105,9 +67,10 @@ RT_VECTORISED static void find_down(const struct job *job, size_t from)
     for (uint32_t i = g->switch_count; i-- > 0;) { /* from the bottom */
         uint32_t s = d->order->at[i];
         const uint8_t *mine = down + d->stride * s;
-        for (uint32_t k = d->upper.first[s]; reached[s] && k < d->upper.first[s + 1]; k++) {
-            uint8_t *theirs = down + d->stride * d->upper.peer[k];
-            reached[d->upper.peer[k]] = true;
+        for (uint32_t k = d->order->upper.first[s]; reached[s] && k < d->order->upper.first[s + 1];
+             k++) {
+            uint8_t *theirs = down + d->stride * d->order->upper.peer[k];
+            reached[d->order->upper.peer[k]] = true;
             for (unsigned j = 0; j < RT_VECTOR; j++)
                 theirs[j] = least(theirs[j], farther(mine[j]));
         }
@@ -128,37 +91,61 @@ RT_INLINE void find_least(const struct rt_side *side, uint32_t s, const uint8_t 
     memcpy(result, best, RT_VECTOR);
 }
 
+/* From the top; twins together with the first of them: all of their upper neighbours are done. */
 RT_VECTORISED static void find_any(const struct job *job, size_t from)
 {
     const struct rt_distances *d = job->d;
-    for (uint32_t i = 0; i < job->u->graph->switch_count; i++) { /* from the top */
+    for (uint32_t i = 0; i < job->u->graph->switch_count; i++) {
         uint32_t s = d->order->at[i];
-        const uint8_t *down = d->down + d->stride * s + from;
-        uint8_t *any = d->any + d->stride * s + from, over[RT_VECTOR];
-        find_least(&d->upper, s, d->any + from, d->stride, over);
+        uint8_t over[RT_VECTOR];
+        if (!d->order->upper.leads[s])
+            continue;
+        find_least(&d->order->upper, s, d->any + from, d->stride, over);
         for (unsigned j = 0; j < RT_VECTOR; j++)
-            any[j] = least(down[j], farther(over[j]));
+            over[j] = farther(over[j]);
+        for (; s != RT_NONE; s = d->order->upper.twin[s]) {
+            const uint8_t *down = d->down + d->stride * s + from;
+            uint8_t *any = d->any + d->stride * s + from;
+            for (unsigned j = 0; j < RT_VECTOR; j++)
+                any[j] = least(down[j], over[j]);
+        }
     }
 }
 
+RT_INLINE bool is_far_anywhere(const uint8_t any[RT_VECTOR])
+{
+    uint8_t far = 0;
+    for (unsigned j = 0; j < RT_VECTOR; j++)
+        far |= any[j] == RT_FAR;
+    return far;
+}
+
+/* As find_any, in the pivot order. */
 RT_VECTORISED static void find_climbs(const struct job *job, size_t from)
 {
     const struct rt_updown *u = job->u;
+    const struct rt_side *upper = &u->orders.pivot.upper;
     size_t stride = u->tree.stride;
     uint8_t far[RT_VECTOR] = {0};
-    for (uint32_t i = 0; i < u->graph->switch_count; i++) { /* from the top */
+    for (uint32_t i = 0; i < u->graph->switch_count; i++) {
         uint32_t s = u->orders.pivot.at[i];
-        const uint8_t *any = u->tree.any + stride * s + from;
-        uint8_t *climb = u->climb + stride * s + from, over[RT_VECTOR];
-        if (!memchr(any, RT_FAR, RT_VECTOR)) {
-            memcpy(climb, any, RT_VECTOR);
-            continue;
-        }
-        find_least(&u->pivot.upper, s, u->climb + from, stride, over);
-        for (unsigned j = 0; j < RT_VECTOR; j++) {
-            uint8_t next = any[j] == RT_FAR ? farther(over[j]) : any[j];
-            climb[j] = next;
-            far[j] |= next == RT_FAR;
+        uint8_t over[RT_VECTOR];
+        bool known = false;
+        for (s = upper->leads[s] ? s : RT_NONE; s != RT_NONE; s = upper->twin[s]) {
+            const uint8_t *any = u->tree.any + stride * s + from;
+            uint8_t *climb = u->climb + stride * s + from;
+            if (!is_far_anywhere(any)) {
+                memcpy(climb, any, RT_VECTOR);
+                continue;
+            }
+            if (!known)
+                find_least(upper, s, u->climb + from, stride, over);
+            known = true;
+            for (unsigned j = 0; j < RT_VECTOR; j++) {
+                uint8_t next = any[j] == RT_FAR ? farther(over[j]) : any[j];
+                climb[j] = next;
+                far[j] |= next == RT_FAR;
+            }
         }
     }
     memcpy(job->far + from, far, RT_VECTOR);
@@ -172,16 +159,21 @@ RT_INLINE void add_candidates(const struct rt_updown *u, size_t from, uint32_t s
                               uint8_t chosen[RT_VECTOR])
 {
     size_t mine = u->tree.stride * s + from, theirs = u->tree.stride * peer + from;
-    const uint8_t *down = u->tree.down, *any = u->tree.any, *climb = u->climb;
-    bool up = rt_is_above(u->tree.order, peer, s), over = rt_is_above(u->pivot.order, peer, s);
-    for (unsigned j = 0; j < RT_VECTOR; j++) {
-        bool goes_down = down[mine + j] != RT_FAR;
-        bool goes_up = !goes_down & (any[mine + j] != RT_FAR);
-        bool climbs = (any[mine + j] == RT_FAR) & (climb[mine + j] != RT_FAR);
-        chosen[j] |= (goes_down & !up & (down[theirs + j] < down[mine + j])) |
-                     (goes_up & up & (any[theirs + j] < any[mine + j])) |
-                     (climbs & over & (climb[theirs + j] < climb[mine + j]));
+    const uint8_t *down = u->tree.down + mine, *any = u->tree.any + mine;
+    if (rt_is_above(u->tree.order, peer, s)) {
+        const uint8_t *next = u->tree.any + theirs;
+        for (unsigned j = 0; j < RT_VECTOR; j++)
+            chosen[j] |= (down[j] == RT_FAR) & (any[j] != RT_FAR) & (next[j] < any[j]);
+    } else {
+        const uint8_t *next = u->tree.down + theirs;
+        for (unsigned j = 0; j < RT_VECTOR; j++)
+            chosen[j] |= (down[j] != RT_FAR) & (next[j] < down[j]);
     }
+    if (!rt_is_above(&u->orders.pivot, peer, s) || !is_far_anywhere(any))
+        return;
+    const uint8_t *climb = u->climb + mine, *next = u->climb + theirs;
+    for (unsigned j = 0; j < RT_VECTOR; j++)
+        chosen[j] |= (any[j] == RT_FAR) & (climb[j] != RT_FAR) & (next[j] < climb[j]);
 }
 
 static void forget(uint8_t chosen[RT_VECTOR], size_t from, uint32_t x)
@@ -190,18 +182,28 @@ static void forget(uint8_t chosen[RT_VECTOR], size_t from, uint32_t x)
         chosen[x - from] = 0;
 }
 
+RT_INLINE bool is_any_chosen(const uint8_t chosen[RT_VECTOR])
+{
+    uint8_t any = 0;
+    for (unsigned j = 0; j < RT_VECTOR; j++)
+        any |= chosen[j];
+    return any;
+}
+
 /* Columns for which a packet enters v from above and leaves it upwards, in the pivot order. */
 RT_VECTORISED static void find_turns(const struct job *job, size_t from)
 {
     const struct rt_updown *u = job->u;
-    const struct rt_side *upper = &u->pivot.upper;
-    uint8_t pure[RT_VECTOR] = {0}, nothing[RT_VECTOR] = {0};
+    const struct rt_side *upper = &u->orders.pivot.upper;
+    uint8_t pure[RT_VECTOR] = {0};
     for (uint32_t v = 0; v < u->graph->switch_count; v++) {
         uint8_t leaves[RT_VECTOR] = {0};
-        for (uint32_t k = upper->first[v]; u->orders.in_list[v] && k < upper->first[v + 1]; k++)
+        if (!u->orders.in_list[v])
+            continue;
+        for (uint32_t k = upper->first[v]; k < upper->first[v + 1]; k++)
             add_candidates(u, from, v, upper->peer[k], leaves);
         forget(leaves, from, v);
-        if (!memcmp(leaves, nothing, RT_VECTOR))
+        if (!is_any_chosen(leaves))
             continue;
         for (uint32_t k = upper->first[v]; k < upper->first[v + 1]; k++) {
             uint8_t enters[RT_VECTOR] = {0};

@@ -72,44 +72,25 @@ static uint32_t quotient(const struct ftree *f, uint32_t s, uint32_t dest)
     return number != RT_NONE ? number / f->divider[s] : number_of(f, dest);
 }
 
-static unsigned upper_groups(const struct rt_updown *u, uint32_t s, uint8_t groups[RT_MAX_GROUPS])
-{
-    const struct rt_graph *g = u->graph;
-    unsigned count = 0;
-    for (uint32_t k = 0; k < g->switches[s].group_count; k++)
-        if (u->orders.tree.pos[rt_group_of(g, s, k)->peer] < u->orders.tree.pos[s])
-            groups[count++] = k;
-    return count;
-}
-
 /* Climbs from the switch of each destination by the closed form, all upper groups allowed. */
 static void find_mirrors(struct ftree *f)
 {
     const struct rt_updown *u = &f->base.updown;
     const struct rt_graph *g = u->graph;
-    uint8_t groups[RT_MAX_GROUPS];
+    const struct rt_side *upper = &u->orders.tree.upper;
     uint32_t highest = 0;
     for (uint32_t s = 0; s < g->switch_count; s++)
         highest = MAX(highest, u->orders.rank[s]);
     f->mirror_length = MIN(highest, MAX_MIRROR);
     f->mirror = g_new(uint32_t, (size_t)g->dest_count * f->mirror_length + 1);
-    uint32_t *next = g_new(uint32_t, g->switch_count * (size_t)RT_MAX_GROUPS + 1);
-    g_autofree uint8_t *upper = g_new0(uint8_t, g->switch_count + 1);
-    for (uint32_t s = 0; s < g->switch_count; s++) {
-        upper[s] = upper_groups(u, s, groups);
-        for (unsigned i = 0; i < upper[s]; i++)
-            next[s * (size_t)RT_MAX_GROUPS + i] = rt_group_of(g, s, groups[i])->peer;
-    }
     for (uint32_t d = 0; d < g->dest_count; d++) {
         uint32_t s = g->dests[d].sw;
         for (unsigned i = 0; i < f->mirror_length; i++) {
-            if (s != RT_NONE)
-                s = upper[s] ? next[s * (size_t)RT_MAX_GROUPS + quotient(f, s, d) % upper[s]]
-                             : RT_NONE;
+            uint32_t count = s != RT_NONE ? upper->first[s + 1] - upper->first[s] : 0;
+            s = count ? upper->peer[upper->first[s] + quotient(f, s, d) % count] : RT_NONE;
             f->mirror[(size_t)d * f->mirror_length + i] = s;
         }
     }
-    g_free(next);
 }
 
 static bool continues(const struct block *b, uint32_t number, const struct rt_dest *d)
@@ -500,7 +481,7 @@ static int ftree_prepare(struct rt_graph *graph, const struct rt_options *option
     }
     f->base.plan.numbers = rt_numbers_make(&f->base.updown);
     f->base.plan.graph = rt_graph_ref(graph);
-    f->divider = rt_dividers_make(&f->base.updown);
+    f->divider = rt_dividers_make(graph, &f->base.updown.orders.tree);
     find_mirrors(f);
     find_blocks(f);
     order_blocks(f);

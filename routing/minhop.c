@@ -217,10 +217,10 @@ static void list_dests(struct minhop *m)
 /* P(s) of updown.h, by the tree order. */
 static uint32_t *make_dividers(struct rt_graph *g, const struct rt_options *options)
 {
-    struct rt_updown u = {.graph = g};
-    rt_orders_make(g, options, false, &u.orders);
-    uint32_t *divider = rt_dividers_make(&u);
-    rt_orders_clear(&u.orders);
+    struct rt_orders orders;
+    rt_orders_make(g, options, false, &orders);
+    uint32_t *divider = rt_dividers_make(g, &orders.tree);
+    rt_orders_clear(&orders);
     return divider;
 }
 

@@ -6,10 +6,14 @@
 
 #include "routing/engine.h"
 
+#define WORD_BITS 64u
+#define LOW_NUMBERS (1u << 21) /* dense numbers of all LIDs at many leaves that are not full */
+
 struct numbering {
     const struct rt_updown *u;
     uint32_t *numbers;
-    GHashTable *used;
+    uint64_t *low;    /* a bit for each used number below LOW_NUMBERS */
+    GHashTable *high; /* the others */
     uint32_t block;   /* numbers a leaf */
     uint32_t next;    /* first number above all that are used */
     uint32_t *lowest; /* known number of each switch, of present, absent or kept ports */
@@ -30,7 +34,10 @@ static uint32_t count_needing(const struct rt_graph *g, uint32_t sw)
 
 static void use(struct numbering *n, uint32_t number)
 {
-    g_hash_table_add(n->used, GUINT_TO_POINTER(number));
+    if (number < LOW_NUMBERS)
+        n->low[number / WORD_BITS] |= UINT64_C(1) << number % WORD_BITS;
+    else
+        g_hash_table_add(n->high, GUINT_TO_POINTER(number));
     n->next = MAX(n->next, number + 1);
 }
 
@@ -58,7 +65,9 @@ static void take_known(struct numbering *n)
 
 static bool is_used(const struct numbering *n, uint32_t number)
 {
-    return g_hash_table_contains(n->used, GUINT_TO_POINTER(number));
+    if (number < LOW_NUMBERS)
+        return n->low[number / WORD_BITS] >> number % WORD_BITS & 1;
+    return g_hash_table_contains(n->high, GUINT_TO_POINTER(number));
 }
 
 /* The next number above all others; where these reach the limit, the lowest that is free. */
@@ -127,7 +136,8 @@ uint32_t *rt_numbers_make(const struct rt_updown *u)
 {
     struct numbering n = {.u = u,
                           .numbers = g_new(uint32_t, u->graph->dest_count + 1),
-                          .used = g_hash_table_new(g_direct_hash, g_direct_equal),
+                          .low = g_new0(uint64_t, LOW_NUMBERS / WORD_BITS),
+                          .high = g_hash_table_new(g_direct_hash, g_direct_equal),
                           .lowest = g_new(uint32_t, u->graph->switch_count + 1)};
     for (uint32_t s = 0; s < u->graph->switch_count; s++)
         n.lowest[s] = RT_NONE;
@@ -136,7 +146,8 @@ uint32_t *rt_numbers_make(const struct rt_updown *u)
     for (uint32_t s = 0; s < u->graph->switch_count; s++)
         if (!u->orders.leaf[s])
             number_switch(&n, s);
-    g_hash_table_destroy(n.used);
+    g_hash_table_destroy(n.high);
+    g_free(n.low);
     g_free(n.lowest);
     return n.numbers;
 }

@@ -202,33 +202,37 @@ struct pivoting {
     uint32_t listed; /* pivot.at[0..listed-1] is the list */
 };
 
-/* Reaches each switch's upper neighbours in the tree order. */
-#define FOR_UPPER(g, o, sw, peer)                                                                  \
-    for (uint32_t i_ = 0, peer; i_ < (g)->switches[sw].group_count; i_++)                          \
-        if (peer = (g)->groups[(g)->switches[sw].first_group + i_].peer,                           \
-            (o)->tree.pos[peer] < (o)->tree.pos[sw])
+/* Each upper neighbour of a switch in the tree order. */
+#define FOR_UPPER(o, sw, peer_)                                                                    \
+    for (uint32_t i_ = (o)->tree.upper.first[sw], peer_;                                           \
+         i_ < (o)->tree.upper.first[(sw) + 1] && (peer_ = (o)->tree.upper.peer[i_], true); i_++)
 
 static void find_tops(struct pivoting *p)
 {
     const struct rt_graph *g = p->g;
+    const struct rt_side *upper = &p->o->tree.upper;
     uint32_t tops = 0;
     for (uint32_t s = 0; s < g->switch_count; s++) {
-        p->top[s] = true;
-        FOR_UPPER(g, p->o, s, peer)
-        p->top[s] = false;
+        p->top[s] = upper->first[s] == upper->first[s + 1];
         if (p->top[s])
             p->top_bit[s] = tops++;
     }
     p->words = tops / WORD_BITS + 1;
     p->tops = g_new0(uint64_t, (size_t)p->words * (g->switch_count + 1));
-    for (uint32_t i = 0; i < g->switch_count; i++) {
-        uint32_t s = p->o->tree.at[i];
-        uint64_t *mine = p->tops + (size_t)s * p->words;
+    for (uint32_t s = 0; s < g->switch_count; s++)
         if (p->top[s])
-            mine[p->top_bit[s] / WORD_BITS] |= UINT64_C(1) << (p->top_bit[s] % WORD_BITS);
-        FOR_UPPER(g, p->o, s, peer)
+            p->tops[(size_t)s * p->words + p->top_bit[s] / WORD_BITS] |=
+                UINT64_C(1) << (p->top_bit[s] % WORD_BITS);
+    for (uint32_t i = 0; i < g->switch_count; i++) { /* from the top; twins with their first */
+        uint32_t first = p->o->tree.at[i];
+        const uint64_t *found = p->tops + (size_t)first * p->words;
+        if (p->top[first] || !upper->leads[first])
+            continue;
+        FOR_UPPER(p->o, first, peer)
         for (uint32_t w = 0; w < p->words; w++)
-            mine[w] |= p->tops[(size_t)peer * p->words + w];
+            p->tops[(size_t)first * p->words + w] |= p->tops[(size_t)peer * p->words + w];
+        for (uint32_t s = upper->twin[first]; s != RT_NONE; s = upper->twin[s])
+            memcpy(p->tops + (size_t)s * p->words, found, p->words * sizeof *found);
     }
 }
 
@@ -249,7 +253,7 @@ static void mark_ancestors(struct pivoting *p, uint32_t sw)
         uint32_t s = p->o->tree.at[i];
         if (!p->ancestor[s])
             continue;
-        FOR_UPPER(p->g, p->o, s, peer)
+        FOR_UPPER(p->o, s, peer)
         p->ancestor[peer] = true;
     }
 }
@@ -282,7 +286,7 @@ static void find_rooted(struct pivoting *p)
     for (uint32_t i = 0; i < p->g->switch_count; i++) {
         uint32_t s = p->o->tree.at[i];
         p->rooted[s] = p->o->in_list[s];
-        FOR_UPPER(p->g, p->o, s, peer)
+        FOR_UPPER(p->o, s, peer)
         p->rooted[s] |= p->rooted[peer];
     }
 }
@@ -315,7 +319,7 @@ static bool joins_loose(const struct pivoting *p, uint32_t sw)
 {
     if (!p->rooted[sw])
         return false;
-    FOR_UPPER(p->g, p->o, sw, peer)
+    FOR_UPPER(p->o, sw, peer)
     if (!p->rooted[peer])
         return true;
     return false;
@@ -416,7 +420,9 @@ void rt_orders_make(const struct rt_graph *g, const struct rt_options *options, 
     if (n)
         g_qsort_with_data(o->tree.at, n, sizeof *o->tree.at, by_rank, o->rank);
     number_positions(&o->tree, n);
+    rt_sides_make(g, &o->tree);
     make_pivot_order(g, o);
+    rt_sides_make(g, &o->pivot);
 }
 
 void rt_orders_clear(struct rt_orders *o)
@@ -425,6 +431,8 @@ void rt_orders_clear(struct rt_orders *o)
     g_free(o->leaf);
     g_free(o->piece);
     g_free(o->in_list);
+    rt_sides_clear(&o->tree);
+    rt_sides_clear(&o->pivot);
     g_free(o->tree.at);
     g_free(o->tree.pos);
     g_free(o->pivot.at);

@@ -21,9 +21,22 @@
 #include "routing/graph.h"
 #include "routing/plan.h"
 
+/* Neighbours of all switches on one side, by group: those of s are entries first[s] to
+ * first[s + 1] - 1. */
+struct rt_side {
+    uint32_t *first, *peer;
+    uint8_t *group; /* index among the groups of s */
+    /* Of the upper side: switches with the same peers are twins, and what is found of all peers of
+     * one holds for all of them. twin[s]: the next of them in the order, RT_NONE = s is the last;
+     * leads[s]: s is the first. NULL on the lower side. */
+    uint32_t *twin;
+    bool *leads;
+};
+
 struct rt_order {
     uint32_t *at;  /* switch numbers from top to bottom */
     uint32_t *pos; /* of a switch in at[] */
+    struct rt_side upper, lower;
 };
 
 struct rt_orders {
@@ -39,5 +52,14 @@ struct rt_orders {
 void rt_orders_make(const struct rt_graph *g, const struct rt_options *options, bool by_distance,
                     struct rt_orders *orders);
 void rt_orders_clear(struct rt_orders *orders);
+
+/* Finds both sides of an order whose at[] and pos[] are known (sides.c). */
+void rt_sides_make(const struct rt_graph *g, struct rt_order *order);
+void rt_sides_clear(struct rt_order *order);
+
+static inline bool rt_is_above(const struct rt_order *o, uint32_t a, uint32_t b)
+{
+    return o->pos[a] < o->pos[b];
+}
 
 #endif

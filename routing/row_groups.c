@@ -73,11 +73,11 @@ RT_VECTORISED static bool fill_tree(struct rt_row_groups *r, const struct rt_upd
     rt_bytes goes_down = (rt_bytes)(down != RT_FAR), climbs = (rt_bytes)(any == RT_FAR);
     rt_bytes goes_up = ~goes_down & ~climbs;
     if (rt_is_any_set(&goes_down))
-        pick(&u->tree.lower, s, u->tree.down + from, stride, &by_down);
+        pick(&u->orders.tree.lower, s, u->tree.down + from, stride, &by_down);
     if (rt_is_any_set(&goes_up))
-        pick(&u->tree.upper, s, u->tree.any + from, stride, &by_up);
+        pick(&u->orders.tree.upper, s, u->tree.any + from, stride, &by_up);
     if (rt_is_any_set(&climbs))
-        pick(&u->pivot.upper, s, u->climb + from, stride, &by_climb);
+        pick(&u->orders.pivot.upper, s, u->climb + from, stride, &by_climb);
     rt_bytes count =
         (by_down.count & goes_down) | (by_up.count & goes_up) | (by_climb.count & climbs);
     rt_bytes single =
@@ -103,10 +103,10 @@ RT_VECTORISED static void pick_pivot(struct rt_row_groups *r, const struct rt_up
     size_t stride = u->pivot.stride;
     for (size_t from = 0; from < stride; from += RT_VECTOR) {
         struct picks p;
-        pick(&u->pivot.lower, s, u->pivot.down + from, stride, &p);
+        pick(&u->orders.pivot.lower, s, u->pivot.down + from, stride, &p);
         memcpy(r->pivot + from, &p.count, RT_VECTOR);
         memcpy(r->pivot + stride + from, &p.single, RT_VECTOR);
-        pick(&u->pivot.upper, s, u->pivot.any + from, stride, &p);
+        pick(&u->orders.pivot.upper, s, u->pivot.any + from, stride, &p);
         memcpy(r->pivot + 2 * stride + from, &p.count, RT_VECTOR);
         memcpy(r->pivot + 3 * stride + from, &p.single, RT_VECTOR);
     }
@@ -183,7 +183,7 @@ static void make_lists(struct rt_row_groups *r, const struct rt_updown *u, uint3
 
 void rt_row_groups_fill(struct rt_row_groups *r, const struct rt_updown *u, uint32_t s)
 {
-    const struct rt_side *upper = &u->tree.upper;
+    const struct rt_side *upper = &u->orders.tree.upper;
     bool partial = false;
     r->upper_count = upper->first[s + 1] - upper->first[s];
     memcpy(r->upper, upper->group + upper->first[s], r->upper_count);

@@ -177,7 +177,7 @@ static int prepare(struct rt_graph *graph, const struct rt_options *options, boo
         return rc;
     }
     p->base.plan.graph = rt_graph_ref(graph);
-    p->divider = rt_dividers_make(&p->base.updown);
+    p->divider = rt_dividers_make(graph, &p->base.updown.orders.tree);
     list_dests(p);
     p->rows = rt_row_cache_new(graph);
     *plan = &p->base.plan;

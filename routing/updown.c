@@ -108,7 +108,7 @@ static void find_impure_turns(struct rt_updown *u, uint32_t s, uint32_t v, const
  * columns without distances in the pivot order stands. */
 static void find_impure(struct rt_updown *u)
 {
-    const struct rt_side *upper = &u->pivot.upper;
+    const struct rt_side *upper = &u->orders.pivot.upper;
     g_autofree uint32_t *with_column = g_new(uint32_t, u->column_count + 1);
     for (uint32_t x = 0; x < u->graph->switch_count; x++)
         if (u->column[x] != RT_NONE)
@@ -190,23 +190,23 @@ static int count_unreachable(struct rt_updown *u, char *error, size_t error_size
     return 0;
 }
 
-uint32_t *rt_dividers_make(const struct rt_updown *u)
+/* From the bottom. The first of twins is met last; the lower neighbours of all of them are done. */
+uint32_t *rt_dividers_make(const struct rt_graph *g, const struct rt_order *tree)
 {
-    const struct rt_graph *g = u->graph;
-    const struct rt_order *tree = &u->orders.tree;
+    const struct rt_side *upper = &tree->upper;
     uint32_t *divider = g_new(uint32_t, g->switch_count + 1);
     for (uint32_t s = 0; s < g->switch_count; s++)
         divider[s] = 1;
     for (uint32_t i = g->switch_count; i-- > 0;) {
-        uint32_t s = tree->at[i], upper = 0;
-        for (uint32_t k = 0; k < g->switches[s].group_count; k++)
-            upper += tree->pos[rt_group_of(g, s, k)->peer] < tree->pos[s];
-        uint64_t product = MIN((uint64_t)divider[s] * upper, MAX_DIVIDER);
-        for (uint32_t k = 0; k < g->switches[s].group_count; k++) {
-            uint32_t peer = rt_group_of(g, s, k)->peer;
-            if (tree->pos[peer] < tree->pos[s])
-                divider[peer] = MAX(divider[peer], product);
-        }
+        uint32_t first = tree->at[i], most = 1;
+        if (!upper->leads[first])
+            continue;
+        for (uint32_t s = first; s != RT_NONE; s = upper->twin[s])
+            most = MAX(most, divider[s]);
+        uint32_t from = upper->first[first], to = upper->first[first + 1];
+        uint32_t product = MIN((uint64_t)most * (to - from), MAX_DIVIDER);
+        for (uint32_t k = from; k < to; k++)
+            divider[upper->peer[k]] = MAX(divider[upper->peer[k]], product);
     }
     return divider;
 }
@@ -221,8 +221,6 @@ int rt_updown_make(struct rt_graph *g, const struct rt_options *options, bool by
     u->pure = g_new0(bool, g->switch_count + 1);
     u->tree.order = &u->orders.tree;
     u->pivot.order = &u->orders.pivot;
-    rt_sides_make(g, &u->tree);
-    rt_sides_make(g, &u->pivot);
     find_columns(u, options);
     int rc = count_unreachable(u, error, error_size);
     if (rc)

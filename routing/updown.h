@@ -35,16 +35,8 @@ enum rt_rule {
     RT_RULE_PIVOT_UP,
 };
 
-/* Neighbours of all switches on one side, by group: those of s are entries first[s] to
- * first[s + 1] - 1. */
-struct rt_side {
-    uint32_t *first, *peer;
-    uint8_t *group; /* index among the groups of s */
-};
-
 struct rt_distances {
     const struct rt_order *order;
-    struct rt_side upper, lower;
     size_t stride;       /* bytes a row, padded for vectors */
     uint8_t *down, *any; /* switch_count rows */
 };
@@ -54,7 +46,7 @@ struct rt_updown {
     struct rt_orders orders;
     struct rt_distances tree;  /* column = switch number */
     uint8_t *climb;            /* rows as those of tree */
-    struct rt_distances pivot; /* column = column[x]; has its sides even without columns */
+    struct rt_distances pivot; /* column = column[x] */
     uint32_t *column;          /* RT_NONE: x needs no distances in the pivot order */
     uint32_t column_count;
     bool *pure;
@@ -68,7 +60,7 @@ void rt_updown_clear(struct rt_updown *u);
 
 /* Dividers of all switches: P(u) = max over lower neighbours s of P(s) * the number of upper groups
  * of s; 1 at the bottom. Hosts whose numbers differ by a multiple of P(s) share their way to s. */
-uint32_t *rt_dividers_make(const struct rt_updown *u);
+uint32_t *rt_dividers_make(const struct rt_graph *g, const struct rt_order *tree);
 
 enum rt_rule rt_updown_rule(const struct rt_updown *u, uint32_t s, uint32_t x);
 /* The candidate groups of s for x != s, as indices among the groups of s, ascending. */
@@ -97,20 +89,14 @@ void rt_row_groups_clear(struct rt_row_groups *r);
 
 /* -- distances.c ---------------------------------------------------------------------------- */
 
-void rt_sides_make(const struct rt_graph *g, struct rt_distances *d);
 void rt_distances_clear(struct rt_distances *d);
 /* Of the tree order, with climbs, all columns at once. far[x]: some switch has neither an `any` nor
  * a climb to x; pure[x]: the rules would come to a turn that the pivot order forbids. Both have
- * rt_stride(switch_count) entries. Needs the orders and the sides of both. */
+ * rt_stride(switch_count) entries. Needs the orders. */
 void rt_find_tree(struct rt_updown *u, const struct rt_options *options, uint8_t *far,
                   uint8_t *pure);
 /* Of the pivot order, the columns that have a number. */
 void rt_find_pivot(struct rt_updown *u, const struct rt_options *options);
-
-static inline bool rt_is_above(const struct rt_order *o, uint32_t a, uint32_t b)
-{
-    return o->pos[a] < o->pos[b];
-}
 
 /* What a rule compares: the distances to a column, of peers above or below in an order. */
 struct rt_comparison {
