@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forwarding tables as they were read back from switches. Pure but for lfts_load.
+/* Forwarding tables as they were read back from switches, and as they are written for others to
+ * read. Pure but for lfts_load.
  *
  * Two forms are read, told apart by the first character:
  *  - lines of JSON, as `heddle-portscan --lft` prints them: tables, LIDs and links
- *  - what ibroute, dump_lfts, dump_fts and OpenSM's lfts dump print: tables and LIDs
+ *  - what ibroute, dump_lfts, dump_fts and OpenSM (opensm-lfts.dump) print: tables and LIDs
  *    Unicast lids [0x0-0x9] of switch Lid 3 guid 0x0002c90300000001 (name):
  *    0x0001 007 : (Channel Adapter portguid 0x0002c90300000003: 'name')
- * Text is hostile; a bad line is an error with file:line. */
+ *    0x0002 007 : (path #2 out of 2: portguid 0x0002c90300000003)
+ *    OpenSM has "# Channel Adapter portguid 0x0002c90300000003: 'name'" from the colon on, and the
+ *    same for each LID of a port with an LMC.
+ * Text is hostile; a bad line is an error with file:line, and so is one that contradicts another:
+ * two ports for one LID of a switch, two owners of a LID. */
 #ifndef CLI_LFTS_H
 #define CLI_LFTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <glib.h>
+
+struct fabric;
+struct rt_plan;
 
 #define LFTS_ROW_BYTES 49152u /* one entry for each unicast LID, IBA 4.1.3 */
 
@@ -26,8 +35,8 @@ struct lfts_switch {
 struct lfts_port {      /* the owner of a LID */
     uint64_t node_guid; /* 0 = not told */
     uint64_t guid;
-    uint16_t lid;
-    uint8_t num, type; /* type: "switch" 2, "ca" 1, "router" 3 */
+    uint16_t lid, top_lid; /* the lowest and the highest that is told of it: see lfts_lmc */
+    uint8_t num, type;     /* type: "switch" 2, "ca" 1, "router" 3 */
 };
 
 struct lfts_link { /* as one end tells it */
@@ -46,5 +55,12 @@ struct lfts {
 struct lfts *lfts_read_text(const char *name, const char *text, char **error);
 struct lfts *lfts_load(const char *path, char **error);
 void lfts_destroy(struct lfts *l); /* NULL allowed */
+/* The least LMC that has room for all LIDs that are told of a port. */
+unsigned lfts_lmc(const struct lfts_port *p);
+
+/* Writes the rows of a plan as dump_lfts prints them, in the order of switches and LIDs; what has
+ * no path is left out. This file's readers and OpenSM's engine "file" (lfts_file) take it. Names
+ * are those of the fabric, where it knows the node; NULL = none. Returns 0, or errno of writing. */
+int lfts_write(const struct rt_plan *p, const struct fabric *names, FILE *out);
 
 #endif
