@@ -459,7 +459,9 @@ def intro(rows):
             'on cycles, with all traffic on one VL, and on the VLs that the engine asks for (of '
             'OpenSM: by the SLs in its path records). A2A, RP, SP as routing/metrics.h defines '
             'them, of hosts; RP with 1,000 permutations, SP over all shifts; "-" where pairs of '
-            'hosts have no path, or nothing was there to measure.', '',
+            'hosts have no path, or nothing was there to measure. OpenSM\'s nue leaves the LIDs of '
+            'switches out of its order unless told otherwise (nue_include_switches); its default was '
+            'left as it is.', '',
             'Links are removed by chance (seed '
             f'{last["seed"]}), links between switches only. A run that had not ended after '
             f'{last["limit_s"]:g} s, or wanted more than {last["limit_gib"]:g} GiB, did not finish '
