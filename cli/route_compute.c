@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* heddle route compute: tables of a fabric by an engine, without a cluster. */
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "cli/route_work.h"
+#include "routing/digest.h"
+
+struct compute {
+    struct route_options o;
+    gboolean partial; /* pairs that no cable joins are no error */
+    struct route_work w;
+    struct route_tables t;
+};
+
+static uint64_t peak_rss_bytes(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (uint64_t)u.ru_maxrss * 1024; /* KiB, getrusage(2) */
+}
+
+static struct route_record *make_record(struct compute *k)
+{
+    struct route_tables *t = &k->t;
+    struct route_record *r = route_record_create();
+    uint8_t digest[RT_DIGEST_BYTES];
+    char text[RT_DIGEST_TEXT_BYTES];
+    rt_tables_digest(t->graph, &t->tables, t->lanes.vls > 1 ? &t->lanes : NULL, &k->w.options,
+                     digest);
+    rt_digest_text(digest, text);
+    route_record_text(r, "engine", "engine", t->engine->name);
+    route_record_lines(r, "refusals", t->refusals->len > 1 ? "engines passed over" : NULL,
+                       (const char *const *)t->refusals->pdata);
+    route_record_fabric(r, t->graph, t->hosts);
+    route_record_count(r, "threads", "threads", route_progress_threads(k->w.progress));
+    route_record_times(r, t);
+    route_record_check(r, t);
+    route_record_count(r, "max_vls", NULL, (uint64_t)k->o.vls);
+    route_record_bytes(r, "peak_rss_bytes", "memory, at most", peak_rss_bytes());
+    route_record_text(r, "tables_digest", "digest of the tables", text);
+    return r;
+}
+
+static int fail_pairs(const struct compute *k)
+{
+    const struct route_tables *t = &k->t;
+    const char *kind = t->check.unreachable > 0 ? "unreachable"
+                       : t->check.loops > 0     ? "loop"
+                                                : "disconnected";
+    g_autofree char *place = route_tables_finding(t, kind);
+    return cli_fail(
+        "%s leaves %" PRIu64 " pairs without a path, the first is %s%s", t->engine->name,
+        route_tables_unreachable(t), place,
+        route_tables_lost(t) == 0 ? "; no cable joins them (--partial routes what is joined)" : "");
+}
+
+/* What would be a wrong table. An engine that does not promise freedom from credit loops may have
+ * some: that is said, and no error. */
+static int judge(const struct compute *k)
+{
+    const struct route_tables *t = &k->t;
+    uint64_t wrong = k->partial ? route_tables_lost(t) : route_tables_unreachable(t);
+    if (wrong > 0)
+        return fail_pairs(k);
+    bool promised = rt_plan_properties(t->plan).vls > 0;
+    const char *kind = t->check.dead_ports > 0                         ? "dead port"
+                       : t->check.bad_lanes > 0                        ? "bad lane"
+                       : promised && t->check.credit_loop_channels > 0 ? "credit loop"
+                                                                       : NULL;
+    if (kind == NULL)
+        return CLI_OK;
+    g_autofree char *place = route_tables_finding(t, kind);
+    return cli_fail("%s made wrong tables, the first finding is %s", t->engine->name,
+                    place != NULL ? place : kind);
+}
+
+static int tell(struct compute *k)
+{
+    struct route_record *r = make_record(k);
+    g_autofree char *title = g_strdup_printf("Routed %s:", k->o.fabric);
+    int result = route_print(&k->o, title, (const struct route_record *const *)&r, NULL, 1,
+                             route_record_json(r));
+    route_record_destroy(r);
+    return result;
+}
+
+static int compute(struct compute *k)
+{
+    g_autofree char *refusal = NULL;
+    int result = route_work_load(&k->w, &k->o);
+    if (result == CLI_OK)
+        result = route_work_prepare(&k->w);
+    if (result != CLI_OK)
+        return result;
+    g_clear_pointer(&k->w.fabric, fabric_destroy);
+    if (route_tables_make(&k->w, k->o.engine, &k->t, &refusal) != CLI_OK)
+        return cli_fail("%s cannot be routed: %s", k->o.fabric, refusal);
+    route_say_refusals(&k->w, &k->t);
+    route_tables_check(&k->w, &k->t);
+    int judged = judge(k);
+    result = tell(k);
+    return result == CLI_OK ? judged : result;
+}
+
+int route_compute_run(struct cli *c, int argc, char **argv)
+{
+    static const char details[] =
+        "Computes the tables of all switches, walks every pair in them, and says how long it took\n"
+        "and a digest of the tables that does not depend on LIDs. The status is 1, and no table "
+        "is\n"
+        "written, when no engine of the list can serve the fabric or a pair is left without a\n"
+        "path.";
+    struct compute k = {0};
+    route_options_init(&k.o);
+    const GOptionEntry own[] = {{"partial", 0, 0, G_OPTION_ARG_NONE, &k.partial,
+                                 "pairs that no cable joins are no error", NULL},
+                                {0}};
+    int result = route_options_parse(c, &k.o, ROUTE_TAKES_ENGINE, details, own, &argc, &argv);
+    if (result == CLI_OK)
+        result = compute(&k);
+    route_tables_clear(&k.t);
+    route_work_clear(&k.w);
+    route_options_clear(&k.o);
+    return result;
+}
