@@ -38,6 +38,7 @@ OURS, THEIRS = 'heddle', 'OpenSM'
 ENGINES = ('ftree', 'updn', 'dnup', 'minhop', 'dor', 'sssp', 'dfsssp', 'lash', 'nue:1', 'nue:4',
            'nue:8', 'torus-2qos')
 LANES = {'dfsssp': 8, 'lash': 8, 'torus-2qos': 8}  # what the ports of ibsim have
+ONE_SL_EACH_SWITCH = ('lash', 'nue')  # OpenSM's: the SL is that of all hosts of a switch
 NAMES_OF_OPENSM = {'torus-2qos': 'torus-2QoS'}
 NAMES_IN_LOG = {'torus-2QoS': 'torus-2qos', 'file': 'file'}
 SLS_UP_TO_HOSTS = 5000  # a query of the SA for each switch; its answers name every host
@@ -104,6 +105,7 @@ def words(text):
     take('vls', r' VLs (\d+)')
     take('credit', r' credit (\d+)')
     take('credit_one_vl', r' credit-on-one-VL (\d+)')
+    take('credit_cas', r' credit-of-CAs (\d+)')
     take('lost', r' lost (\d+)')
     take('a2a', r' A2A (\d+)')
     take('rp', r' RP (\d+)')
@@ -171,14 +173,18 @@ def run_theirs(options, fabric, engine, lanes, directory):
         tables = os.path.join(directory, 'tables.json')
         scan(options, sim, fabric, tables)
         sls = None
-        if settings.get('qos') and found['used'] in LANES | {'nue': 1}:
+        if found['used'] in ONE_SL_EACH_SWITCH:
             sls = read_sls(sim, fabric, tables, os.path.join(directory, 'sls'))
         if manager.child.poll() is not None:
             found['note'] = f'ended with status {manager.child.returncode} after {UP}'
+        log = manager.text()
         manager.stop()
     measured = measure_tables(options, fabric, tables, sls)
-    if found['used'] == 'torus-2qos':
-        measured.pop('credit', None)  # its lanes depend on ports, too
+    if found['used'] in LANES and found['used'] not in ONE_SL_EACH_SWITCH:
+        for key in ('credit', 'credit_cas', 'vls'):
+            measured.pop(key, None)
+    if found['used'] == 'dfsssp' and (m := re.search(r'Virtual Lanes needed: (\d+)', log)):
+        measured['vls'] = int(m[1])
     return {**found, **measured}
 
 
@@ -371,7 +377,7 @@ def show(row):
 # -- the table -----------------------------------------------------------------------------
 
 HEAD = ('engine', 'whose', 'really used', 'routing s', 'CPU s', 'to SUBNET UP s', 'peak MB',
-        'pairs without a path', 'of hosts', 'credit loops, one VL', 'on its VLs', 'VLs', 'A2A',
+        'pairs without a path', 'of hosts', 'credit loops, one VL', 'on its VLs', 'CAs alone', 'VLs', 'A2A',
         'RP', 'SP', 'remarks')
 
 
@@ -399,7 +405,7 @@ def line_of(row, verdict):
     return (row['engine'], row['by'], used or '-', seconds(row.get('wall_s')),
             seconds(row.get('cpu_s')), seconds(row.get('tables_to_up_s')), cell(row, 'peak_mb'),
             '-' if lost is None else str(lost), cell(row, 'lost'), cell(row, 'credit_one_vl'),
-            cell(row, 'credit'), cell(row, 'vls'), *(cell(row, k) for k in FIGURES),
+            cell(row, 'credit'), cell(row, 'credit_cas'), cell(row, 'vls'), *(cell(row, k) for k in FIGURES),
             '; '.join(remarks).replace('|', '/').replace('\n', ' '))
 
 
@@ -456,8 +462,10 @@ def intro(rows):
             'failed attempts included; *to SUBNET UP* from the same line. *Peak* is of the whole '
             'process. *Pairs without a path*: (source switch, LID), switches and aggregation nodes '
             'included, as the checker counts; *of hosts*: pairs of hosts. *Credit loops*: channels '
-            'on cycles, with all traffic on one VL, and on the VLs that the engine asks for (of '
-            'OpenSM: by the SLs in its path records). A2A, RP, SP as routing/metrics.h defines '
+            'on cycles, with all traffic on one VL; on the VLs that the engine asks for (of OpenSM: by '
+            'the SLs in its path records; not of its dfsssp, whose SLs are spread host by host once '
+            'it has found how many VLs it needs); and so without the LIDs of switches, among CAs '
+            'alone. A2A, RP, SP as routing/metrics.h defines '
             'them, of hosts; RP with 1,000 permutations, SP over all shifts; "-" where pairs of '
             'hosts have no path, or nothing was there to measure. OpenSM\'s nue leaves the LIDs of '
             'switches out of its order unless told otherwise (nue_include_switches); its default was '

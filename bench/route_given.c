@@ -77,6 +77,32 @@ static uint64_t count_lost(const struct rt_graph *g, const struct rt_tables *t, 
 
 /* -- what is printed --------------------------------------------------------------------------- */
 
+/* The same graph, the same numbers, but switches have no LIDs: neither sources nor destinations. */
+static struct rt_graph *without_switch_lids(const struct rt_graph *g)
+{
+    struct rt_builder *b = rt_builder_create();
+    for (uint32_t s = 0; s < g->switch_count; s++) /* links need both of their ends */
+        rt_add_switch(b, g->switches[s].guid, g->switches[s].nports, 0, 0);
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        const struct rt_switch *sw = &g->switches[s];
+        for (uint32_t i = 0; i < sw->group_count; i++) {
+            const struct rt_group *group = &g->groups[sw->first_group + i];
+            for (uint32_t l = group->first_link; l < group->first_link + group->link_count; l++)
+                if (s < group->peer)
+                    rt_add_link(b, sw->guid, g->links[l].port, g->switches[group->peer].guid,
+                                g->links[l].peer_port);
+        }
+        for (uint32_t i = 1; i < sw->dest_count; i++) {
+            const struct rt_dest *d = &g->dests[sw->first_dest + i];
+            rt_add_dest(b, sw->guid, d->port, d->port_guid, d->lid, d->lmc, d->kind, d->present);
+        }
+    }
+    struct rt_graph *cas = NULL;
+    int rc = rt_builder_finish(b, &cas, NULL);
+    g_assert(rc == 0 && cas->dest_count == g->dest_count);
+    return cas;
+}
+
 void route_given_check(const struct rt_graph *g, const struct rt_tables *t,
                        const struct rt_lanes *lanes)
 {
@@ -94,6 +120,10 @@ void route_given_check(const struct rt_graph *g, const struct rt_tables *t,
         credit = r.credit_loop_channels;
     }
     printf(" credit-on-one-VL %" G_GUINT64_FORMAT, credit);
+    struct rt_graph *cas = without_switch_lids(g);
+    rt_check(cas, t, vls > 1 ? lanes : NULL, &r, NULL, 0);
+    printf(" credit-of-CAs %" G_GUINT64_FORMAT, r.credit_loop_channels);
+    rt_graph_unref(cas);
 }
 
 void route_given_measure(const struct fabric *f, const struct rt_graph *g,

@@ -13,7 +13,8 @@
 int route_given(struct fabric *f, const char *lfts, const char *sls, unsigned permutations,
                 unsigned seed);
 
-/* What rt_check finds: with these lanes (NULL: one), and the credit loops with all on one VL. */
+/* What rt_check finds with these lanes (NULL: one); the credit loops with all on one VL; and those
+ * with these lanes among CAs alone, without the LIDs of switches. */
 void route_given_check(const struct rt_graph *g, const struct rt_tables *t,
                        const struct rt_lanes *lanes);
 /* A2A, RP and SP of the hosts of f, in the order of the file; "lost N" instead, the pairs of hosts
