@@ -186,14 +186,9 @@ static unsigned lane_of(const struct checker *c, uint32_t s, unsigned in_port, u
 
 /* Packets of two SLs, or of one SL in two VLs, may share a switch and part after it, so the walk
  * ends only where this SL was in this VL before. */
-static void collect_lanes(struct checker *c, uint32_t s, uint32_t dest, unsigned path)
+static void walk_lanes(struct checker *c, uint32_t s, unsigned in_port, uint32_t dest, unsigned sl)
 {
-    unsigned sl = c->lanes->sl(c->lanes->user, s, dest, path), in_port = 0;
     uint32_t held = RT_NONE;
-    if (sl >= SLS) {
-        bad_lane(c, s, dest, sl, sl);
-        return;
-    }
     while (c->channel[s] != RT_NONE) {
         const struct rt_link *link = &c->g->links[c->channel[s]];
         unsigned vl = lane_of(c, s, in_port, sl);
@@ -209,6 +204,25 @@ static void collect_lanes(struct checker *c, uint32_t s, uint32_t dest, unsigned
         held = c->channel[s] * c->lanes->vls + vl;
         in_port = link->peer_port;
         s = link->peer;
+    }
+}
+
+/* Packets from each end port of the switch: SL2VL tables may tell them apart. */
+static void collect_lanes(struct checker *c, uint32_t s, uint32_t dest, unsigned path)
+{
+    const struct rt_switch *sw = &c->g->switches[s];
+    unsigned sl = c->lanes->sl(c->lanes->user, s, dest, path);
+    if (sl >= SLS) {
+        bad_lane(c, s, dest, sl, sl);
+        return;
+    }
+    for (uint32_t d = sw->first_dest; d < sw->first_dest + sw->dest_count; d++) {
+        const struct rt_dest *from = &c->g->dests[d];
+        if (!from->present || !from->lid)
+            continue;
+        walk_lanes(c, s, from->port, dest, sl);
+        if (!c->lanes->vl) /* the VL is the SL, wherever packets come from */
+            return;
     }
 }
 

@@ -26,7 +26,8 @@ struct rt_lanes {
     const void *user;
     /* SL (0..15) of packets from any end port of a switch to a destination, see rt_plan_sl_from. */
     unsigned (*sl)(const void *user, uint32_t source_switch, uint32_t dest, unsigned path);
-    /* As rt_plan_vl. NULL: the SL. */
+    /* As rt_plan_vl, asked for all ports where packets come in, those of end ports included. NULL:
+     * the SL. */
     unsigned (*vl)(const void *user, uint32_t sw, unsigned in_port, unsigned out_port, unsigned sl);
 };
 
@@ -37,7 +38,8 @@ struct rt_check_result {
     uint64_t loops;        /* pairs whose walk returns to a switch */
     uint64_t dead_ports;   /* entries at ports that have no live link to anybody */
     uint64_t credit_loop_channels; /* channels that lie on a cycle */
-    uint64_t bad_lanes;            /* paths with an SL above 15 or a VL that is not there */
+    uint64_t bad_lanes; /* walks that end at an SL above 15 or a VL that is not there; a walk ends
+                         * where another one has been, so more paths may be concerned */
     uint64_t down_up_turns; /* informative: pairs with a turn from down to up by given ranks */
     unsigned max_hops;
 };

@@ -64,11 +64,11 @@ static uint64_t count_cyclic(uint8_t *waits, uint32_t n)
 }
 
 static void walk(const struct rt_graph *g, const uint8_t *tables, const struct rt_lanes *lanes,
-                 uint32_t source, uint32_t dest, unsigned path, uint8_t *waits)
+                 uint32_t source, unsigned in_port, uint32_t dest, unsigned path, uint8_t *waits)
 {
     const struct rt_dest *d = &g->dests[dest];
     uint32_t at = source, held = RT_NONE, n = g->link_count * lanes->vls;
-    unsigned sl = lanes->sl(lanes->user, source, dest, path), in_port = 0;
+    unsigned sl = lanes->sl(lanes->user, source, dest, path);
     for (unsigned hops = 0; hops <= 4 * g->switch_count; hops++) {
         uint8_t port = tables[at * (g->max_lid + 1u) + d->lid + path];
         uint32_t link = link_at(g, at, port);
@@ -91,8 +91,9 @@ static uint64_t brute_cycles(const struct rt_graph *g, const uint8_t *tables,
     g_autofree uint8_t *waits = g_malloc0((size_t)n * n + 1);
     for (uint32_t d = 0; d < g->dest_count; d++)
         for (unsigned k = 0; g->dests[d].present && k < 1u << g->dests[d].lmc; k++)
-            for (uint32_t s = 0; s < g->switch_count; s++)
-                walk(g, tables, lanes, s, d, k, waits);
+            for (uint32_t from = 0; from < g->dest_count; from++)
+                if (g->dests[from].present)
+                    walk(g, tables, lanes, g->dests[from].sw, g->dests[from].port, d, k, waits);
     return count_cyclic(waits, n);
 }
 
