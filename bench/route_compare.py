@@ -300,7 +300,7 @@ def measure_tables(options, fabric, tables, sls):
 
 
 def key_of(row):
-    return row['fabric'], row['removed_percent'], row['engine'], row['by']
+    return row['fabric'], row['removed_percent'], row['seed'], row['engine'], row['by']
 
 
 def read_rows(path):
@@ -338,7 +338,7 @@ def campaign(options):
                        'seed': options.seed, 'engine': engine, 'by': by}
                       for engine in options.engines for by in options.by
                       if fits(engine, name)
-                      and (options.again or (name, percent, engine, by) not in have)]
+                      and (options.again or (name, percent, options.seed, engine, by) not in have)]
             if not wanted:
                 continue
             with workspace() as directory:
@@ -427,20 +427,21 @@ def verdict_of(ours, theirs):
 def table(rows):
     groups = collections.defaultdict(list)
     for row in rows.values():
-        groups[row['fabric'], row['removed_percent']].append(row)
+        groups[row['fabric'], row['removed_percent'], row['seed']].append(row)
     verdicts, parts = [], []
     order = {e: i for i, e in enumerate(ENGINES)}
-    for (name, percent), group in groups.items():
+    for (name, percent, seed), group in sorted(groups.items(), key=lambda g: g[0][1:]):
         group.sort(key=lambda r: (order.get(r['engine'], 99), r['by'] == THEIRS))
         hosts = max((r.get('hosts', 0) for r in group), default=0)
-        title = f'### {name}, ' + (f'{percent:g} % of its links gone ({group[0]["links_gone"]})'
-                                   if percent else 'intact')
+        title = f'### {name}, ' + (f'{percent:g} % of its links gone '
+                                   f'({group[0]["links_gone"]}, seed {seed})' if percent else 'intact')
         parts += ['', title, '', f'{hosts:,} hosts, {group[0]["switches"]:,} switches', '',
                   '| ' + ' | '.join(HEAD) + ' |', '|---' * len(HEAD) + '|']
         find = {(r['engine'], r['by']): r for r in group}
         verdict = verdict_of(find.get(('ftree', OURS)), find.get(('ftree', THEIRS)))
         if verdict:
-            verdicts.append((name, percent, find['ftree', OURS], find['ftree', THEIRS], verdict))
+            gone = f'{percent:g} %, seed {seed}' if percent else 'none'
+            verdicts.append((name, gone, find['ftree', OURS], find['ftree', THEIRS], verdict))
         for row in group:
             mine = row['by'] == OURS and row['engine'] == 'ftree'
             parts.append('| ' + ' | '.join(line_of(row, verdict if mine else None)) + ' |')
@@ -470,10 +471,16 @@ def intro(rows):
             'hosts have no path, or nothing was there to measure. OpenSM\'s nue leaves the LIDs of '
             'switches out of its order unless told otherwise (nue_include_switches); its default was '
             'left as it is.', '',
-            'Links are removed by chance (seed '
-            f'{last["seed"]}), links between switches only. A run that had not ended after '
-            f'{last["limit_s"]:g} s, or wanted more than {last["limit_gib"]:g} GiB, did not finish '
+            'Links are removed by chance, by the seed that is told, and only links between '
+            f'switches. A run that had not ended after {limits(rows)}, or wanted more than '
+            f'{last["limit_gib"]:g} GiB, did not finish '
             '(limits of each run: in the lines of JSON).']
+
+
+def limits(rows):
+    """From the strictest to the most patient."""
+    seen = sorted({r['limit_s'] for r in rows.values()})
+    return ' to '.join(f'{s:g}' for s in dict.fromkeys((seen[0], seen[-1]))) + ' s'
 
 
 def opensm_of(rows):
@@ -487,10 +494,10 @@ def verdict_table(verdicts):
              'most 1.2 times that of OpenSM, rounded up.', '',
              '| fabric | links gone | heddle A2A / RP / SP | OpenSM used | A2A / RP / SP | |',
              '|---|---|---|---|---|---|']
-    for name, percent, ours, theirs, verdict in verdicts:
+    for name, gone, ours, theirs, verdict in verdicts:
         mine = ' / '.join(cell(ours, k) for k in FIGURES)
         its = ' / '.join(cell(theirs, k) for k in FIGURES)
-        lines.append(f'| {name} | {percent:g} % | {mine} | {cell(theirs, "used")} | {its} | '
+        lines.append(f'| {name} | {gone} | {mine} | {cell(theirs, "used")} | {its} | '
                      f'{verdict} |')
     return [*lines, '', '## All']
 
