@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 
 #include "cli/route_work.h"
+#include "cli/route_write.h"
 #include "routing/digest.h"
 
 struct compute {
     struct route_options o;
     gboolean partial; /* pairs that no cable joins are no error */
+    char *lfts_out;
     struct route_work w;
     struct route_tables t;
 };
@@ -85,6 +87,22 @@ static int tell(struct compute *k)
     return result;
 }
 
+static int write_tables(FILE *out, void *compute)
+{
+    const struct compute *k = compute;
+    return lfts_write(k->t.plan, k->w.fabric, out);
+}
+
+static int write_all(struct compute *k)
+{
+    int result = CLI_OK;
+    route_progress_stage(k->w.progress, "writing");
+    if (k->lfts_out != NULL)
+        result = route_write(k->lfts_out, write_tables, k);
+    route_progress_end(k->w.progress);
+    return result;
+}
+
 static int compute(struct compute *k)
 {
     g_autofree char *refusal = NULL;
@@ -93,14 +111,25 @@ static int compute(struct compute *k)
         result = route_work_prepare(&k->w);
     if (result != CLI_OK)
         return result;
-    g_clear_pointer(&k->w.fabric, fabric_destroy);
+    if (k->lfts_out == NULL) /* it has the names */
+        g_clear_pointer(&k->w.fabric, fabric_destroy);
     if (route_tables_make(&k->w, k->o.engine, &k->t, &refusal) != CLI_OK)
         return cli_fail("%s cannot be routed: %s", k->o.fabric, refusal);
     route_say_refusals(&k->w, &k->t);
     route_tables_check(&k->w, &k->t);
-    int judged = judge(k);
-    result = tell(k);
-    return result == CLI_OK ? judged : result;
+    result = judge(k);
+    if (result == CLI_OK)
+        result = write_all(k);
+    int told = tell(k);
+    return result == CLI_OK ? told : result;
+}
+
+static int check_outputs(const struct cli *c, struct compute *k)
+{
+    if (g_strcmp0(k->o.json, "-") == 0 && g_strcmp0(k->lfts_out, "-") == 0)
+        return cli_usage(c, "--json and --lfts-out cannot both go to stdout");
+    k->o.quiet = g_strcmp0(k->lfts_out, "-") == 0;
+    return route_write_possible(k->lfts_out);
 }
 
 int route_compute_run(struct cli *c, int argc, char **argv)
@@ -115,12 +144,17 @@ int route_compute_run(struct cli *c, int argc, char **argv)
     route_options_init(&k.o);
     const GOptionEntry own[] = {{"partial", 0, 0, G_OPTION_ARG_NONE, &k.partial,
                                  "pairs that no cable joins are no error", NULL},
+                                {"lfts-out", 0, 0, G_OPTION_ARG_FILENAME, &k.lfts_out,
+                                 "write the tables as dump_lfts does", "FILE"},
                                 {0}};
     int result = route_options_parse(c, &k.o, ROUTE_TAKES_ENGINE, details, own, &argc, &argv);
+    if (result == CLI_OK)
+        result = check_outputs(c, &k);
     if (result == CLI_OK)
         result = compute(&k);
     route_tables_clear(&k.t);
     route_work_clear(&k.w);
     route_options_clear(&k.o);
+    g_free(k.lfts_out);
     return result;
 }

@@ -24,7 +24,7 @@ void route_options_init(struct route_options *o)
 
 void route_options_clear(struct route_options *o)
 {
-    char *all[] = {o->fabric, o->engine, o->json, o->tables};
+    char *all[] = {o->fabric, o->engine, o->json, o->tables, o->roots_file, o->cn_file, o->io_file};
     for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
         g_free(all[i]);
     g_strfreev(o->roots);
@@ -129,6 +129,12 @@ static void add_engine(GArray *all, struct route_options *o)
          "deal out LIDs anew, 2^N for each end port, N from 0 to 7", "N"},
         {"root", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &o->roots,
          "GUID of a switch that is a root; may be repeated", "GUID"},
+        {"roots", 0, 0, G_OPTION_ARG_FILENAME, &o->roots_file,
+         "node GUIDs of switches that are roots, one a line", "FILE"},
+        {"cn", 0, 0, G_OPTION_ARG_FILENAME, &o->cn_file, "port GUIDs of compute nodes, one a line",
+         "FILE"},
+        {"io", 0, 0, G_OPTION_ARG_FILENAME, &o->io_file, "port GUIDs of I/O nodes, one a line",
+         "FILE"},
         {"tables", 0, 0, G_OPTION_ARG_FILENAME, &o->tables,
          "tables for the engine file, as dump_lfts prints them", "FILE"},
         {0}};

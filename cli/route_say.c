@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the offline commands of routing say of tables. */
-#include <string.h>
-
 #include "cli/route_work.h"
 #include "cli/route_write.h"
 
@@ -59,7 +57,7 @@ int route_print(const struct route_options *o, const char *title,
     if (o->json != NULL)
         result = route_write_json(o->json, json);
     json_decref(json);
-    if (o->json != NULL && strcmp(o->json, "-") == 0)
+    if (o->quiet || g_strcmp0(o->json, "-") == 0)
         return result;
     printf("%s\n", title);
     route_record_print(records, headings, count, stdout);

