@@ -68,7 +68,9 @@ int domain_list_run(struct cli *c, int argc, char **argv);
 int node_list_run(struct cli *c, int argc, char **argv);
 int route_trace_run(struct cli *c, int argc, char **argv);
 int route_check_run(struct cli *c, int argc, char **argv);
+int route_compare_run(struct cli *c, int argc, char **argv);
 int route_compute_run(struct cli *c, int argc, char **argv);
+int route_degrade_run(struct cli *c, int argc, char **argv);
 int route_quality_run(struct cli *c, int argc, char **argv);
 int topology_export_run(struct cli *c, int argc, char **argv);
 

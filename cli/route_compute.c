@@ -44,39 +44,6 @@ static struct route_record *make_record(struct compute *k)
     return r;
 }
 
-static int fail_pairs(const struct compute *k)
-{
-    const struct route_tables *t = &k->t;
-    const char *kind = t->check.unreachable > 0 ? "unreachable"
-                       : t->check.loops > 0     ? "loop"
-                                                : "disconnected";
-    g_autofree char *place = route_tables_finding(t, kind);
-    return cli_fail(
-        "%s leaves %" PRIu64 " pairs without a path, the first is %s%s", t->engine->name,
-        route_tables_unreachable(t), place,
-        route_tables_lost(t) == 0 ? "; no cable joins them (--partial routes what is joined)" : "");
-}
-
-/* What would be a wrong table. An engine that does not promise freedom from credit loops may have
- * some: that is said, and no error. */
-static int judge(const struct compute *k)
-{
-    const struct route_tables *t = &k->t;
-    uint64_t wrong = k->partial ? route_tables_lost(t) : route_tables_unreachable(t);
-    if (wrong > 0)
-        return fail_pairs(k);
-    bool promised = rt_plan_properties(t->plan).vls > 0;
-    const char *kind = t->check.dead_ports > 0                         ? "dead port"
-                       : t->check.bad_lanes > 0                        ? "bad lane"
-                       : promised && t->check.credit_loop_channels > 0 ? "credit loop"
-                                                                       : NULL;
-    if (kind == NULL)
-        return CLI_OK;
-    g_autofree char *place = route_tables_finding(t, kind);
-    return cli_fail("%s made wrong tables, the first finding is %s", t->engine->name,
-                    place != NULL ? place : kind);
-}
-
 static int tell(struct compute *k)
 {
     struct route_record *r = make_record(k);
@@ -117,7 +84,7 @@ static int compute(struct compute *k)
         return cli_fail("%s cannot be routed: %s", k->o.fabric, refusal);
     route_say_refusals(&k->w, &k->t);
     route_tables_check(&k->w, &k->t);
-    result = judge(k);
+    result = route_judge(&k->t, k->partial);
     if (result == CLI_OK)
         result = write_all(k);
     int told = tell(k);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the offline commands of routing say of tables. */
+#include <inttypes.h>
+
 #include "cli/route_work.h"
 #include "cli/route_write.h"
 
@@ -47,6 +49,34 @@ void route_record_metrics(struct route_record *r, const struct route_tables *t)
     route_record_count(r, "sp_max", "SP: shifts, greatest", m->sp);
     route_record_real(r, "mean_hops", "hops of a path, mean", m->mean_hops);
     route_record_count(r, "lost_host_pairs", "pairs of hosts without a path", m->lost);
+}
+
+static int fail_pairs(const struct route_tables *t)
+{
+    const char *kind = t->check.unreachable > 0 ? "unreachable"
+                       : t->check.loops > 0     ? "loop"
+                                                : "disconnected";
+    g_autofree char *place = route_tables_finding(t, kind);
+    return cli_fail(
+        "%s leaves %" PRIu64 " pairs without a path, the first is %s%s", t->engine->name,
+        route_tables_unreachable(t), place != NULL ? place : kind,
+        route_tables_lost(t) == 0 ? "; no cable joins them (--partial routes what is joined)" : "");
+}
+
+int route_judge(const struct route_tables *t, bool partial)
+{
+    if ((partial ? route_tables_lost(t) : route_tables_unreachable(t)) > 0)
+        return fail_pairs(t);
+    bool promised = rt_plan_properties(t->plan).vls > 0;
+    const char *kind = t->check.dead_ports > 0                         ? "dead port"
+                       : t->check.bad_lanes > 0                        ? "bad lane"
+                       : promised && t->check.credit_loop_channels > 0 ? "credit loop"
+                                                                       : NULL;
+    if (kind == NULL)
+        return CLI_OK;
+    g_autofree char *place = route_tables_finding(t, kind);
+    return cli_fail("%s made wrong tables, the first finding is %s", t->engine->name,
+                    place != NULL ? place : kind);
 }
 
 int route_print(const struct route_options *o, const char *title,

@@ -145,22 +145,22 @@ static int read_file(struct route_work *w, const char *path, bool switches, GArr
     if (*guids == NULL)
         return CLI_FAILED;
     g_autofree char *absent = guids_check(w->graph, *guids, switches, path);
-    if (absent != NULL)
+    if (absent != NULL && !w->damaged)
         fprintf(stderr, "heddle: %s\n", absent);
     return CLI_OK;
 }
 
 /* A file may name switches that are away; who asks by hand mistyped. */
-static int read_root(const struct rt_graph *g, const char *text, GArray *roots)
+static int read_root(const struct route_work *w, const char *text)
 {
     uint64_t guid;
     if (!parse_guid(text, &guid)) {
         cli_fail("--root %s: expected a GUID such as 0x0002c90300000001", text);
         return CLI_USAGE;
     }
-    if (rt_find_switch(g, guid) == RT_NONE)
+    if (!w->damaged && rt_find_switch(w->graph, guid) == RT_NONE)
         return cli_fail("--root 0x%016" PRIx64 ": the fabric has no such switch", guid);
-    g_array_append_val(roots, guid);
+    g_array_append_val(w->roots, guid);
     return CLI_OK;
 }
 
@@ -176,7 +176,7 @@ static int read_roots(struct route_work *w)
     if (w->roots == NULL)
         w->roots = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     for (char **t = w->o->roots; result == CLI_OK && t != NULL && *t != NULL; t++)
-        result = read_root(w->graph, *t, w->roots);
+        result = read_root(w, *t);
     g_array_sort(w->roots, by_value);
     for (guint i = w->roots->len; i > 1; i--)
         if (g_array_index(w->roots, uint64_t, i - 1) == g_array_index(w->roots, uint64_t, i - 2))
@@ -228,10 +228,15 @@ static void set_options(struct route_work *w)
     w->options.tables = &w->given_tables;
 }
 
+void route_work_take(struct route_work *w, const struct route_options *o, struct fabric *f)
+{
+    *w = (struct route_work){.o = o, .fabric = f};
+    w->progress = route_progress_create(o->progress, (unsigned)o->threads);
+}
+
 int route_work_load(struct route_work *w, const struct route_options *o)
 {
-    *w = (struct route_work){.o = o};
-    w->progress = route_progress_create(o->progress, (unsigned)o->threads);
+    route_work_take(w, o, NULL);
     route_progress_stage(w->progress, "loading %s", o->fabric);
     w->fabric = load_fabric(o->fabric);
     route_progress_end(w->progress);

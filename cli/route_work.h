@@ -55,6 +55,7 @@ bool route_engine_listed(const char *list, const char *name);
 struct route_work {
     const struct route_options *o;
     struct route_progress *progress;
+    bool damaged;          /* roots that are given may be away */
     struct fabric *fabric; /* NULL once it is not needed any more */
     struct rt_graph *graph;
     GArray *hosts;           /* uint32_t: destinations, in the order of the file */
@@ -67,6 +68,8 @@ struct route_work {
 
 /* Loads --fabric. */
 int route_work_load(struct route_work *w, const struct route_options *o);
+/* The same with a fabric that is there already, which it owns from then on. */
+void route_work_take(struct route_work *w, const struct route_options *o, struct fabric *f);
 /* A graph of w->fabric, and the options for engines. */
 int route_work_prepare(struct route_work *w);
 void route_work_clear(struct route_work *w);
@@ -113,6 +116,10 @@ char *route_tables_finding(const struct route_tables *t, const char *kind);
 /* -- what is said ------------------------------------------------------------------------------ */
 
 void route_say_refusals(struct route_work *w, const struct route_tables *t);
+/* What would be wrong tables of a plan: pairs without a path (with `partial` only those that the
+ * graph joins), entries at dead ports, and credit loops where the engine promises that there are
+ * none. An exit status. */
+int route_judge(const struct route_tables *t, bool partial);
 void route_record_fabric(struct route_record *r, const struct rt_graph *g, const GArray *hosts);
 void route_record_times(struct route_record *r, const struct route_tables *t);
 void route_record_check(struct route_record *r, const struct route_tables *t);

@@ -80,7 +80,7 @@ int route_write_possible(const char *path)
 
 static int dump(FILE *out, void *json)
 {
-    if (json_dumpf(json, out, JSON_INDENT(2)) != 0)
+    if (json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0)
         return errno ? errno : EIO;
     return fputc('\n', out) == EOF ? errno : 0;
 }
