@@ -252,8 +252,8 @@ static bool note_owner(struct reader *r, struct lfts_port told)
                 told.guid, p->lid, p->top_lid);
 }
 
-/* "path #2 out of 4: portguid 0x..": dump_fts numbers paths of LIDs that are none, too (#-3), after
- * the first switch. Those do not match what is known of the port. */
+/* "path #2 out of 4: portguid 0x..": the tools count from the last port with an LMC that they saw,
+ * whether the LID is its or not (#-3). So only a number that fits what is known of it counts. */
 static bool note_path(struct reader *r, struct span s, struct lfts_port told)
 {
     uint64_t number;

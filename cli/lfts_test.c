@@ -187,7 +187,7 @@ static void test_opensm_dump(void **state)
     lfts_destroy(l);
 }
 
-/* Paths as ibroute numbers them, and as dump_fts does from the second switch on. */
+/* Paths as ibroute and dump_fts number them, and numbers that fit no port. */
 static void test_paths(void **state)
 {
     struct lfts *l = read_ok("Unicast lids [0x0-0x8] of switch Lid 8 guid 0x00000000000000a0 (a):\n"
