@@ -8,7 +8,10 @@
  * each destination switch, and pairs of switches are put into layers in the same way (Skeie, Lysne
  * and Theiss, "Layered shortest path routing in system area networks", IPDPS 2002).
  *
- * A layer is one SL and one VL. Nothing is drawn by lot: a restart gives the same layers. */
+ * A layer is one SL and one VL. Nothing is drawn by lot: a restart gives the same layers. They
+ * depend on the tables alone, so they can also be made of tables whose columns several processes
+ * have made, each knowing nothing of the loads of the others (rt_options.part, .parts). Such a
+ * share has no layers. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,86 +73,89 @@ static bool put_into_layers(struct layering *l, uint32_t column)
     return true;
 }
 
-static void layering_init(struct layering *l, struct rt_table_plan *p, unsigned allowed)
-{
-    *l = (struct layering){.plan = p, .allowed = CLAMP(allowed, 1, MAX_LAYERS)};
-    rt_trees_init(&l->trees, p->plan.graph);
-    p->pair_sl = g_malloc0((size_t)p->columns.count * p->plan.graph->switch_count + 1);
-}
-
-static void layering_clear(struct layering *l)
-{
-    for (unsigned i = 0; i < l->used; i++)
-        rt_acyclic_clear(&l->layers[i]);
-    rt_trees_clear(&l->trees);
-}
-
 static uint32_t switch_of(const struct rt_table_plan *p, uint32_t column)
 {
     return p->plan.graph->dests[p->columns.all[column].dest].sw;
 }
 
-static int sssp_prepare(struct rt_graph *graph, const struct rt_options *options,
-                        struct rt_plan **plan, char *error, size_t error_size)
+/* Layers for all columns; lash has one tree for each switch. */
+static bool fill_layers(struct layering *l, bool each_lid)
 {
-    struct rt_table_plan *p = rt_table_plan_create(graph);
+    struct rt_table_plan *p = l->plan;
+    uint32_t n = p->plan.graph->switch_count;
+    g_autofree uint32_t *port_channels = rt_port_channels(p->plan.graph);
+    for (uint32_t c = 0; c < p->columns.count; c++) {
+        if (!each_lid && c > 0 && switch_of(p, c - 1) == switch_of(p, c)) {
+            memcpy(p->pair_sl + (size_t)c * n, p->pair_sl + (size_t)(c - 1) * n, n);
+            continue;
+        }
+        rt_trees_follow(&l->trees, p, c, port_channels);
+        if (!put_into_layers(l, c))
+            return false;
+    }
+    return true;
+}
+
+bool rt_layers_make(struct rt_table_plan *p, unsigned allowed, bool each_lid)
+{
+    struct layering l = {.plan = p, .allowed = CLAMP(allowed, 1, MAX_LAYERS)};
+    rt_trees_init(&l.trees, p->plan.graph);
+    p->pair_sl = g_malloc0((size_t)p->columns.count * p->plan.graph->switch_count + 1);
+    bool good = fill_layers(&l, each_lid);
+    p->plan.properties = (struct rt_properties){.vls = MAX(l.used, 1)};
+    for (unsigned i = 0; i < l.used; i++)
+        rt_acyclic_clear(&l.layers[i]);
+    rt_trees_clear(&l.trees);
+    return good;
+}
+
+/* each_lid: a tree for each LID, else one for each switch, which all its LIDs use. */
+static struct rt_table_plan *grow_all(struct rt_graph *graph, const struct rt_options *options,
+                                      bool each_lid)
+{
+    g_autofree bool *mine = rt_share_switches(graph, options);
+    struct rt_table_plan *p = rt_table_plan_create_share(graph, mine);
     struct rt_trees trees;
     rt_trees_init(&trees, graph);
     for (uint32_t c = 0; c < p->columns.count; c++) {
-        rt_trees_start(&trees, switch_of(p, c));
-        rt_trees_grow(&trees, NULL);
+        uint32_t x = switch_of(p, c);
+        if (mine && !mine[x])
+            continue;
+        if (each_lid || c == 0 || switch_of(p, c - 1) != x) {
+            rt_trees_start(&trees, x);
+            rt_trees_grow(&trees, NULL);
+        }
         rt_trees_write(&trees, p, c);
         rt_trees_count(&trees);
     }
     rt_trees_clear(&trees);
     p->plan.properties = (struct rt_properties){.vls = 0};
-    *plan = &p->plan;
-    return 0;
+    return p;
 }
 
-/* each_lid: a tree for each LID (dfsssp), else one for each switch (lash). */
-static bool make_layers(struct layering *l, bool each_lid)
+static int sssp_prepare(struct rt_graph *graph, const struct rt_options *options,
+                        struct rt_plan **plan, char *error, size_t error_size)
 {
-    struct rt_table_plan *p = l->plan;
-    uint32_t n = p->plan.graph->switch_count, last = RT_NONE;
-    for (uint32_t c = 0; c < p->columns.count; c++) {
-        uint32_t x = switch_of(p, c);
-        bool again = !each_lid && last != RT_NONE && switch_of(p, last) == x;
-        if (!again) {
-            rt_trees_start(&l->trees, x);
-            rt_trees_grow(&l->trees, NULL);
-            if (!put_into_layers(l, c))
-                return false;
-        } else {
-            memcpy(p->pair_sl + (size_t)c * n, p->pair_sl + (size_t)last * n, n);
-        }
-        rt_trees_write(&l->trees, p, c);
-        rt_trees_count(&l->trees);
-        last = c;
-    }
-    return true;
+    *plan = &grow_all(graph, options, true)->plan;
+    return 0;
 }
 
 static int layered_prepare(struct rt_graph *graph, const struct rt_options *options, bool each_lid,
                            struct rt_plan **plan, char *error, size_t error_size)
 {
-    struct rt_table_plan *p = rt_table_plan_create(graph);
-    struct layering l;
-    layering_init(&l, p, options ? options->max_vls : 1);
-    bool good = make_layers(&l, each_lid);
-    p->plan.properties = (struct rt_properties){.vls = MAX(l.used, 1)};
-    if (!good)
-        snprintf(
-            error, error_size,
-            "%s needs more than %u virtual lanes for this fabric; allow more, or use nue, which "
-            "does with any number",
-            each_lid ? "dfsssp" : "lash", l.allowed);
-    layering_clear(&l);
-    if (good)
+    struct rt_table_plan *p = grow_all(graph, options, each_lid);
+    unsigned allowed = CLAMP(options ? options->max_vls : 1, 1, MAX_LAYERS);
+    bool share = options && options->parts > 0;
+    if (share || rt_layers_make(p, allowed, each_lid)) {
         *plan = &p->plan;
-    else
-        rt_plan_destroy(&p->plan);
-    return good ? 0 : ENOTSUP;
+        return 0;
+    }
+    rt_plan_destroy(&p->plan);
+    snprintf(error, error_size,
+             "%s needs more than %u virtual lanes for this fabric; allow more, or use nue, which "
+             "does with any number",
+             each_lid ? "dfsssp" : "lash", allowed);
+    return ENOTSUP;
 }
 
 static int dfsssp_prepare(struct rt_graph *graph, const struct rt_options *options,

@@ -14,10 +14,12 @@
  * are made in two passes: first from hosts (to hosts, then to all others), each cut to the switches
  * that a packet of a host passes; then every tree is completed.
  *
- * Parts know nothing of each other: each may be made by another thread or process. */
+ * Parts know nothing of each other: each may be made by another thread or process. Share i of n
+ * (rt_options.part, .parts) makes the parts v with v % n == i. */
 #include <errno.h>
 #include <string.h>
 
+#include "routing/partition.h"
 #include "routing/trees.h"
 
 #define MAX_PARTS 15u /* data VLs, IBA 7.6.4 */
@@ -43,40 +45,14 @@ static uint32_t weight_of(const struct rt_graph *g, uint32_t s)
     return weight;
 }
 
-/* All switches breadth first, each piece from its first one: neighbours come together. */
-static uint32_t *breadth_first(const struct rt_graph *g)
-{
-    uint32_t *order = g_new(uint32_t, g->switch_count + 1), head = 0, tail = 0;
-    g_autofree bool *seen = g_new0(bool, g->switch_count + 1);
-    for (uint32_t root = 0; root < g->switch_count; root++) {
-        if (!seen[root])
-            order[tail++] = root;
-        seen[root] = true;
-        for (; head < tail; head++) {
-            const struct rt_switch *sw = &g->switches[order[head]];
-            for (uint32_t i = 0; i < sw->group_count; i++) {
-                uint32_t next = g->groups[sw->first_group + i].peer;
-                if (!seen[next])
-                    order[tail++] = next;
-                seen[next] = true;
-            }
-        }
-    }
-    return order;
-}
-
+/* Equal on every machine, whatever library it has; METIS's parts gave no better tables. */
 static uint32_t *split(const struct rt_graph *g, unsigned parts)
 {
     uint32_t *part_of = g_new(uint32_t, g->switch_count + 1);
-    g_autofree uint32_t *order = breadth_first(g);
-    uint64_t total = 0, sum = 0;
+    g_autofree uint32_t *weight = g_new(uint32_t, g->switch_count + 1);
     for (uint32_t s = 0; s < g->switch_count; s++)
-        total += weight_of(g, s);
-    for (uint32_t i = 0; i < g->switch_count; i++) {
-        uint64_t middle = sum + weight_of(g, order[i]) / 2;
-        part_of[order[i]] = total ? MIN(middle * parts / total, parts - 1) : 0;
-        sum += weight_of(g, order[i]);
-    }
+        weight[s] = weight_of(g, s);
+    rt_partition_line(g, weight, parts, part_of);
     return part_of;
 }
 
@@ -380,7 +356,6 @@ static void complete_column(struct part *p, uint32_t column)
     }
     memset(slots_of(p, column), RT_NO_PATH, p->trees.g->switch_count);
     rt_trees_write(&p->trees, p->plan, column);
-    p->plan->lanes[column] = (uint8_t)p->number;
 }
 
 static void make_columns(struct part *p)
@@ -402,12 +377,14 @@ static void make_columns(struct part *p)
 struct job {
     struct rt_table_plan *plan;
     const uint32_t *part_of;
+    unsigned first, step; /* parts first, first + step, .. are made here */
 };
 
-static void make_part(void *context, unsigned number)
+static void make_part(void *context, unsigned index)
 {
     const struct job *job = context;
     const struct rt_graph *g = job->plan->plan.graph;
+    uint32_t number = job->first + index * job->step;
     struct part p = {.plan = job->plan, .part_of = job->part_of, .number = number};
     rt_trees_init(&p.trees, g);
     rt_acyclic_init(&p.acyclic, g, p.trees.reverse);
@@ -423,17 +400,34 @@ static void make_part(void *context, unsigned number)
     rt_trees_clear(&p.trees);
 }
 
+/* Also of columns that another share makes: which part they are in. */
+static void fill_lanes(struct rt_table_plan *p, const uint32_t *part_of)
+{
+    p->lanes = g_new0(uint8_t, p->columns.count + 1);
+    for (uint32_t c = 0; c < p->columns.count; c++)
+        p->lanes[c] = (uint8_t)part_of[p->plan.graph->dests[p->columns.all[c].dest].sw];
+}
+
 static int nue_prepare(struct rt_graph *graph, const struct rt_options *options,
                        struct rt_plan **plan, char *error, size_t error_size)
 {
-    unsigned parts = CLAMP(options ? options->max_vls : 1, 1, MAX_PARTS);
-    struct rt_table_plan *p = rt_table_plan_create(graph);
+    unsigned parts = CLAMP(options ? options->max_vls : 1, 1, MAX_PARTS), made;
     g_autofree uint32_t *part_of = split(graph, parts);
-    struct job job = {p, part_of};
-    p->lanes = g_new0(uint8_t, p->columns.count + 1);
+    g_autofree bool *mine = g_new(bool, graph->switch_count + 1);
+    struct job job = {.part_of = part_of, .step = 1};
+    if (options && options->parts > 0) {
+        job.first = options->part;
+        job.step = options->parts;
+    }
+    made = job.first < parts ? (parts - 1 - job.first) / job.step + 1 : 0;
+    for (uint32_t s = 0; s < graph->switch_count; s++)
+        mine[s] = part_of[s] % job.step == job.first;
+    struct rt_table_plan *p = rt_table_plan_create_share(graph, mine);
+    job.plan = p;
+    fill_lanes(p, part_of);
     p->plan.properties = (struct rt_properties){
-        .vls = parts, .rows_independent = false, .columns_independent = false, .mix_safe = false};
-    rt_parallel(options, parts, make_part, &job);
+        .vls = parts, .rows_independent = false, .columns_independent = true, .mix_safe = false};
+    rt_parallel(options, made, make_part, &job);
     *plan = &p->plan;
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Plans that are their tables: what sssp, dfsssp, lash and nue have in common. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "routing/trees.h"
@@ -25,16 +26,62 @@ void rt_columns_clear(struct rt_columns *c)
     *c = (struct rt_columns){0};
 }
 
+struct weighed {
+    uint32_t sw, lids;
+};
+
+static int most_lids_first(const void *a, const void *b)
+{
+    const struct weighed *x = a, *y = b;
+    if (x->lids != y->lids)
+        return x->lids > y->lids ? -1 : 1;
+    return x->sw < y->sw ? -1 : x->sw > y->sw;
+}
+
+bool *rt_share_switches(const struct rt_graph *g, const struct rt_options *options)
+{
+    if (!options || options->parts == 0)
+        return NULL;
+    bool *mine = g_new0(bool, g->switch_count + 1);
+    g_autofree struct weighed *all = g_new0(struct weighed, g->switch_count + 1);
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        all[s].sw = s;
+    for (uint32_t d = 0; d < g->dest_count; d++)
+        all[g->dests[d].sw].lids += g->dests[d].lid ? 1u << g->dests[d].lmc : 0;
+    qsort(all, g->switch_count, sizeof *all, most_lids_first);
+    for (uint32_t i = 0; i < g->switch_count; i++)
+        mine[all[i].sw] = i % options->parts == options->part;
+    return mine;
+}
+
 struct rt_table_plan *rt_table_plan_create(struct rt_graph *g)
+{
+    return rt_table_plan_create_share(g, NULL);
+}
+
+struct rt_table_plan *rt_table_plan_create_share(struct rt_graph *g, const bool *mine)
 {
     struct rt_table_plan *p = g_new0(struct rt_table_plan, 1);
     p->plan.ops = &rt_table_plan_ops;
     p->plan.graph = rt_graph_ref(g);
     rt_columns_make(g, &p->columns);
-    size_t size = (size_t)p->columns.count * g->switch_count;
-    p->ports = g_malloc(size + 1);
-    memset(p->ports, RT_NO_PATH, size);
+    /* Pages that nobody writes to take no memory. */
+    p->ports = g_malloc((size_t)p->columns.count * g->switch_count + 1);
+    p->absent = mine ? g_new0(bool, p->columns.count + 1) : NULL;
+    for (uint32_t c = 0; c < p->columns.count; c++) {
+        if (mine && !mine[g->dests[p->columns.all[c].dest].sw])
+            p->absent[c] = true;
+        else
+            memset(p->ports + (size_t)c * g->switch_count, RT_NO_PATH, g->switch_count);
+    }
     return p;
+}
+
+static unsigned port_of(const struct rt_table_plan *p, uint32_t column, uint32_t s)
+{
+    if (p->absent && p->absent[column])
+        return RT_NO_PATH;
+    return p->ports[(size_t)column * p->plan.graph->switch_count + s];
 }
 
 static void table_destroy(struct rt_plan *plan)
@@ -42,6 +89,7 @@ static void table_destroy(struct rt_plan *plan)
     struct rt_table_plan *p = (struct rt_table_plan *)plan;
     rt_columns_clear(&p->columns);
     g_free(p->ports);
+    g_free(p->absent);
     g_free(p->lanes);
     g_free(p->pair_sl);
     g_free(p);
@@ -53,7 +101,7 @@ static void table_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
     const struct rt_graph *g = plan->graph;
     for (uint32_t i = 0; i < p->columns.count; i++) {
         const struct rt_column *c = &p->columns.all[i];
-        row[g->dests[c->dest].lid + c->path] = p->ports[(size_t)i * g->switch_count + s];
+        row[g->dests[c->dest].lid + c->path] = (uint8_t)port_of(p, i, s);
     }
     rt_fill_own(g, s, row);
 }
@@ -61,7 +109,7 @@ static void table_row(const struct rt_plan *plan, uint32_t s, uint8_t *row)
 static unsigned table_next_hop(const struct rt_plan *plan, uint32_t s, uint32_t dest, unsigned path)
 {
     const struct rt_table_plan *p = (const struct rt_table_plan *)plan;
-    return p->ports[(size_t)(p->columns.first[dest] + path) * plan->graph->switch_count + s];
+    return port_of(p, p->columns.first[dest] + path, s);
 }
 
 static unsigned table_sl(const struct rt_plan *plan, uint32_t source, uint32_t dest, unsigned path)
@@ -84,8 +132,7 @@ static size_t table_unreachable(const struct rt_plan *plan, uint32_t (*pairs)[2]
         for (uint32_t i = 0; rt_is_source(g, s) && i < p->columns.count; i++) {
             const struct rt_column *c = &p->columns.all[i];
             const struct rt_dest *d = &g->dests[c->dest];
-            if (!d->present || d->sw == s || c->path > 0 ||
-                p->ports[(size_t)i * g->switch_count + s] != RT_NO_PATH)
+            if (!d->present || d->sw == s || c->path > 0 || port_of(p, i, s) != RT_NO_PATH)
                 continue;
             if (count < capacity) {
                 pairs[count][0] = s;

@@ -144,3 +144,40 @@ void rt_trees_count(struct rt_trees *t)
         t->flow[t->g->groups[channel].peer] += t->flow[s];
     }
 }
+
+/* -- trees that are written already -- */
+
+#define PORTS 256u
+
+uint32_t *rt_port_channels(const struct rt_graph *g)
+{
+    size_t size = (size_t)g->switch_count * PORTS;
+    uint32_t *channels = g_new(uint32_t, size + 1);
+    memset(channels, 0xff, size * sizeof *channels);
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        const struct rt_switch *sw = &g->switches[s];
+        for (uint32_t c = sw->first_group; c < sw->first_group + sw->group_count; c++)
+            for (uint32_t i = 0; i < g->groups[c].link_count; i++)
+                channels[s * PORTS + g->links[g->groups[c].first_link + i].port] = c;
+    }
+    return channels;
+}
+
+void rt_trees_follow(struct rt_trees *t, const struct rt_table_plan *p, uint32_t column,
+                     const uint32_t *port_channels)
+{
+    const struct rt_graph *g = t->g;
+    const uint8_t *ports = p->ports + (size_t)column * g->switch_count;
+    uint32_t x = g->dests[p->columns.all[column].dest].sw;
+    for (uint32_t s = 0; s < g->switch_count; s++)
+        t->toward[s] = ports[s] == RT_NO_PATH ? RT_NONE : port_channels[s * PORTS + ports[s]];
+    t->toward[x] = RT_NONE;
+    t->settled = 0;
+    t->order[t->settled++] = x;
+    for (uint32_t i = 0; i < t->settled; i++) {
+        const struct rt_switch *sw = &g->switches[t->order[i]];
+        for (uint32_t c = sw->first_group; c < sw->first_group + sw->group_count; c++)
+            if (t->toward[g->groups[c].peer] == t->reverse[c])
+                t->order[t->settled++] = g->groups[c].peer;
+    }
+}

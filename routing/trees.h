@@ -32,13 +32,26 @@ struct rt_table_plan {
     struct rt_plan plan;
     struct rt_columns columns;
     uint8_t *ports;   /* switch_count bytes a column: output ports, RT_NO_PATH = none */
+    bool *absent;     /* of each column: another share makes it, its ports are not set; or NULL */
     uint8_t *lanes;   /* SL of each column, or NULL */
     uint8_t *pair_sl; /* switch_count bytes a column: SL by source switch, or NULL */
 };
 
 /* Columns and empty tables; graph referenced. */
 struct rt_table_plan *rt_table_plan_create(struct rt_graph *g);
+/* The same for a share: memory only for the columns of destinations at switches that are `mine`. */
+struct rt_table_plan *rt_table_plan_create_share(struct rt_graph *g, const bool *mine);
 extern const struct rt_plan_ops rt_table_plan_ops;
+
+/* Shares (rt_options.part, .parts) of sssp, dfsssp and lash: which switches' destinations are in
+ * this one, for g_free; NULL = all. The switches with most LIDs first, they are dealt out in turn.
+ */
+bool *rt_share_switches(const struct rt_graph *g, const struct rt_options *options);
+
+/* Puts the paths of tables that are trees, none of them absent, into layers without cycles (see
+ * layers.c), and sets pair_sl and properties.vls. each_lid: as dfsssp, else as lash. False when
+ * more than `allowed` layers are needed. */
+bool rt_layers_make(struct rt_table_plan *p, unsigned allowed, bool each_lid);
 
 /* -- growing -- */
 
@@ -77,5 +90,11 @@ void rt_trees_settle(struct rt_trees *t, uint32_t sw, uint32_t channel);
 void rt_trees_write(struct rt_trees *t, struct rt_table_plan *p, uint32_t column);
 /* Adds the present tree to the loads. */
 void rt_trees_count(struct rt_trees *t);
+/* The channel of each port, 256 a switch; RT_NONE = no link to a switch. */
+uint32_t *rt_port_channels(const struct rt_graph *g);
+/* Makes `toward`, `order` and `settled` those of a column that was written before; breadth first
+ * from its switch, so that they do not depend on loads. No costs. */
+void rt_trees_follow(struct rt_trees *t, const struct rt_table_plan *p, uint32_t column,
+                     const uint32_t *port_channels);
 
 #endif
