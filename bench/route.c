@@ -29,8 +29,6 @@
 #include "routing/check.h"
 #include "routing/metrics.h"
 
-#define PERMUTATIONS 1000u
-
 struct settings {
     const char *engine; /* NULL = all */
     double remove_percent;
@@ -206,7 +204,7 @@ static void run(const char *spec, const struct fabric *f, struct rt_graph *g, co
         if (s->check)
             report_check(plan, &t);
         if (s->measure)
-            route_given_measure(f, g, &t, PERMUTATIONS, s->seed);
+            route_given_measure(f, g, &t, &options, s->seed);
         printf("\n");
     } else {
         printf("%s %s: %s\n", spec, name, error);
@@ -230,6 +228,15 @@ static int save(const struct fabric *f, const char *path)
     return rc ? 1 : 0;
 }
 
+static int measure_given(struct fabric *f, const struct settings *s)
+{
+    struct pool *pool = pool_create(s->threads);
+    struct rt_options options = {.parallel = pool_run, .pool = pool};
+    int status = route_given(f, s->lfts, s->sls, &options, s->seed);
+    pool_destroy(pool);
+    return status;
+}
+
 static int run_fabric(const char *spec, const struct settings *s)
 {
     struct fabric *f = load(spec);
@@ -237,8 +244,7 @@ static int run_fabric(const char *spec, const struct settings *s)
         return 1;
     remove_links(f, s);
     if (s->save || s->lfts) {
-        int status =
-            s->save ? save(f, s->save) : route_given(f, s->lfts, s->sls, PERMUTATIONS, s->seed);
+        int status = s->save ? save(f, s->save) : measure_given(f, s);
         fabric_destroy(f);
         return status;
     }

@@ -110,6 +110,7 @@ def words(text):
     take('a2a', r' A2A (\d+)')
     take('rp', r' RP (\d+)')
     take('sp', r' SP (\d+)')
+    take('shifts', r' shifts (\d+)')
     take('mean_hops', r' mean hops ([\d.]+)', float)
     return found
 
@@ -282,12 +283,13 @@ def read_sls(sim, fabric, tables, path):
 
 
 def measure_tables(options, fabric, tables, sls):
-    argv = [bench_route(options), '--lfts', tables, *(['--sls', sls] if sls else []), fabric.path]
+    argv = [bench_route(options), '--threads', str(options.threads), '--lfts', tables,
+            *(['--sls', sls] if sls else []), fabric.path]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=MEASURE_TIMEOUT_S,
                               check=False)
     except subprocess.TimeoutExpired:
-        return {'note': f'not measured within {MEASURE_TIMEOUT_S} s'}
+        return {'note': f'was not measured within {MEASURE_TIMEOUT_S} s'}
     if done.returncode != 0:
         return {'note': f'not measured: {done.stderr.strip()[-200:]}'}
     found = words(done.stdout)
@@ -467,8 +469,9 @@ def intro(rows):
             'the SLs in its path records; not of its dfsssp, whose SLs are spread host by host once '
             'it has found how many VLs it needs); and so without the LIDs of switches, among CAs '
             'alone. A2A, RP, SP as routing/metrics.h defines '
-            'them, of hosts; RP with 1,000 permutations, SP over all shifts; "-" where pairs of '
-            'hosts have no path, or nothing was there to measure. OpenSM\'s nue leaves the LIDs of '
+            'them, of hosts (pairs without a path load nothing); RP with 1,000 permutations, SP over '
+            'all shifts, above 4,096 hosts over 1,000 that were drawn; "-" where nothing was there '
+            'to measure. OpenSM\'s nue leaves the LIDs of '
             'switches out of its order unless told otherwise (nue_include_switches); its default was '
             'left as it is.', '',
             'Links are removed by chance, by the seed that is told, and only links between '

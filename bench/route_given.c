@@ -10,7 +10,9 @@
 #include "cli/tables.h"
 #include "routing/metrics.h"
 
-#define ENTRIES 256u /* a switch: one for each port number */
+#define PERMUTATIONS 1000u
+#define ALL_SHIFTS_HOSTS 4096u /* of more hosts, SHIFTS are drawn */
+#define SHIFTS 1000u
 #define SLS 16u
 
 /* Destination numbers in the order of the file: switches as listed, ports by number. */
@@ -27,52 +29,6 @@ static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
         }
     }
     return hosts;
-}
-
-/* -- pairs of hosts without a path ------------------------------------------------------------- */
-
-static uint32_t *neighbours(const struct rt_graph *g)
-{
-    uint32_t *at = g_new(uint32_t, (size_t)g->switch_count * ENTRIES + 1);
-    memset(at, 0xFF, (size_t)g->switch_count * ENTRIES * sizeof *at);
-    for (uint32_t s = 0; s < g->switch_count; s++)
-        for (uint32_t i = 0; i < g->switches[s].group_count; i++) {
-            const struct rt_group *group = &g->groups[g->switches[s].first_group + i];
-            for (uint32_t l = group->first_link; l < group->first_link + group->link_count; l++)
-                at[(size_t)s * ENTRIES + g->links[l].port] = g->links[l].peer;
-        }
-    return at;
-}
-
-/* Whether a packet gets from a switch to a destination: through no switch twice. */
-static bool arrives(const struct rt_graph *g, const struct rt_tables *t, const uint32_t *next,
-                    uint32_t from, const struct rt_dest *to)
-{
-    uint32_t s = from;
-    for (uint32_t hops = 0; s != to->sw; hops++) {
-        if (hops == g->switch_count || !t->rows[s] || to->lid == 0 || to->lid >= t->row_size)
-            return false;
-        s = next[(size_t)s * ENTRIES + t->rows[s][to->lid]];
-        if (s == RT_NONE)
-            return false;
-    }
-    return true;
-}
-
-static uint64_t count_lost(const struct rt_graph *g, const struct rt_tables *t, const GArray *hosts)
-{
-    g_autofree uint32_t *next = neighbours(g);
-    g_autofree uint32_t *hosts_of = g_new0(uint32_t, g->switch_count + 1);
-    uint64_t lost = 0;
-    for (guint i = 0; i < hosts->len; i++)
-        hosts_of[g->dests[g_array_index(hosts, uint32_t, i)].sw]++;
-    for (guint i = 0; i < hosts->len; i++) {
-        const struct rt_dest *to = &g->dests[g_array_index(hosts, uint32_t, i)];
-        for (uint32_t s = 0; s < g->switch_count; s++)
-            if (hosts_of[s] && !arrives(g, t, next, s, to))
-                lost += hosts_of[s];
-    }
-    return lost;
 }
 
 /* -- what is printed --------------------------------------------------------------------------- */
@@ -127,16 +83,15 @@ void route_given_check(const struct rt_graph *g, const struct rt_tables *t,
 }
 
 void route_given_measure(const struct fabric *f, const struct rt_graph *g,
-                         const struct rt_tables *t, unsigned permutations, unsigned seed)
+                         const struct rt_tables *t, const struct rt_options *options, unsigned seed)
 {
     struct rt_metrics m;
     GArray *hosts = list_hosts(f, g);
-    uint64_t lost = count_lost(g, t, hosts);
-    printf(" hosts %u lost %" G_GUINT64_FORMAT, hosts->len, lost);
-    if (lost == 0) {
-        rt_measure(g, t, (const uint32_t *)(void *)hosts->data, hosts->len, permutations, seed, &m);
-        printf(" A2A %u RP %u SP %u mean hops %.3f", m.a2a, m.rp, m.sp, m.mean_hops);
-    }
+    struct rt_measuring how = {.permutations = PERMUTATIONS, .seed = seed, .options = options};
+    how.shifts = hosts->len > ALL_SHIFTS_HOSTS ? SHIFTS : 0;
+    rt_measure_with(g, t, (const uint32_t *)(void *)hosts->data, hosts->len, &how, &m);
+    printf(" hosts %u lost %" G_GUINT64_FORMAT " A2A %u RP %u SP %u shifts %u mean hops %.3f",
+           hosts->len, m.lost, m.a2a, m.rp, m.sp, how.shifts, m.mean_hops);
     g_array_free(hosts, TRUE);
 }
 
@@ -220,8 +175,8 @@ static struct lfts *load_lfts(const char *path)
     return l;
 }
 
-int route_given(struct fabric *f, const char *lfts, const char *sls, unsigned permutations,
-                unsigned seed)
+int route_given(struct fabric *f, const char *lfts, const char *sls,
+                const struct rt_options *options, unsigned seed)
 {
     struct lfts *l = load_lfts(lfts);
     if (!l)
@@ -245,7 +200,7 @@ int route_given(struct fabric *f, const char *lfts, const char *sls, unsigned pe
         printf("%s: switches %u destinations %u without-table %u without-LID %u", lfts,
                g->switch_count, g->dest_count, missing, unknown);
         route_given_check(g, &t, &lanes);
-        route_given_measure(f, g, &t, permutations, seed);
+        route_given_measure(f, g, &t, options, seed);
         printf("\n");
     } else {
         fprintf(stderr, "%s: cannot be read\n", sls);

@@ -9,17 +9,19 @@
 /* Tables read back from the switches of f: lfts is a file as cli/lfts.h reads them. LIDs are those
  * of that file. sls: NULL, or a file with a line "SLID DLID SL" for a path from some end port of
  * each switch; where none is told the SL is 0. Prints one line. Returns an exit status, with a line
- * on stderr when a file is bad. Consumes nothing; sets the LIDs of f. */
-int route_given(struct fabric *f, const char *lfts, const char *sls, unsigned permutations,
-                unsigned seed);
+ * on stderr when a file is bad. Sets the LIDs of f. Of options only parallel is used. */
+int route_given(struct fabric *f, const char *lfts, const char *sls,
+                const struct rt_options *options, unsigned seed);
 
 /* What rt_check finds with these lanes (NULL: one); the credit loops with all on one VL; and those
  * with these lanes among CAs alone, without the LIDs of switches. */
 void route_given_check(const struct rt_graph *g, const struct rt_tables *t,
                        const struct rt_lanes *lanes);
-/* A2A, RP and SP of the hosts of f, in the order of the file; "lost N" instead, the pairs of hosts
- * without a path, where there are such. */
+/* A2A, RP and SP of the hosts of f, in the order of the file, and "lost": the pairs of hosts
+ * without a path. RP of 1,000 permutations; SP of all shifts, above 4,096 hosts of 1,000 that are
+ * drawn. */
 void route_given_measure(const struct fabric *f, const struct rt_graph *g,
-                         const struct rt_tables *t, unsigned permutations, unsigned seed);
+                         const struct rt_tables *t, const struct rt_options *options,
+                         unsigned seed);
 
 #endif
