@@ -12,6 +12,7 @@ struct check_report {
     bool ok;
     uint32_t switches, destinations; /* with a LID */
     uint32_t links;                  /* between switches */
+    unsigned vls;                    /* data VLs that the paths use */
     uint32_t without_table;          /* switches whose table was not in the file */
     uint32_t without_lid;            /* ends that no table can name */
     struct rt_check_result result;

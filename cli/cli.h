@@ -35,6 +35,7 @@ struct cli {
     double timeout_s;
     bool timeout_given;
     gboolean json, version;
+    char *json_file; /* of a command that takes one: where JSON goes, NULL = nowhere but stdout */
 };
 
 void cli_init(struct cli *c);

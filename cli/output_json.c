@@ -331,6 +331,8 @@ static void json_check(FILE *out, const struct check_report *r)
     set(o, "loops", number_json(r->result.loops));
     set(o, "dead_ports", number_json(r->result.dead_ports));
     set(o, "credit_loop_channels", number_json(r->result.credit_loop_channels));
+    set(o, "bad_lanes", number_json(r->result.bad_lanes));
+    set(o, "vls", number_json(r->vls));
     set(o, "max_hops", number_json(r->result.max_hops));
     set(o, "findings", findings_json(r->findings));
     print(o, out);

@@ -297,6 +297,9 @@ static void text_check(FILE *out, const struct check_report *r)
     print_finding(out, r->result.loops, "pairs whose path is a loop");
     print_finding(out, r->result.dead_ports, "entries at ports that lead nowhere");
     print_finding(out, r->result.credit_loop_channels, "channels on a credit loop");
+    if (r->result.bad_lanes > 0)
+        print_finding(out, r->result.bad_lanes, "paths on a virtual lane that is not there");
+    print_finding(out, r->vls, "virtual lanes in use");
     print_finding(out, r->result.max_hops, "hops on the longest path");
     if (r->without_table > 0)
         print_finding(out, r->without_table, "switches without a table in the file");

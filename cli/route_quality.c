@@ -10,6 +10,9 @@ static int tell(const struct route_options *o, const struct route_tables *t)
     route_record_text(r, "engine", "engine", t->engine->name);
     route_record_fabric(r, t->graph, t->hosts);
     route_record_metrics(r, t);
+    route_record_count(r, "permutations", NULL, (uint64_t)o->permutations);
+    route_record_count(r, "shifts", NULL, t->shifts);
+    route_record_count(r, "seed", NULL, (uint64_t)o->seed);
     g_autofree char *title = g_strdup_printf("Measured %s:", o->fabric);
     int result = route_print(o, title, (const struct route_record *const *)&r, NULL, 1,
                              route_record_json(r));

@@ -107,6 +107,8 @@ void route_tables_measure(struct route_work *w, struct route_tables *t)
                                .shifts = o->shifts < 0 ? some : (uint32_t)o->shifts,
                                .seed = (uint64_t)o->seed,
                                .options = &w->options};
+    uint32_t all = t->hosts->len > 0 ? t->hosts->len - 1 : 0;
+    t->shifts = how.shifts > 0 ? MIN(how.shifts, all) : all;
     route_progress_stage(w->progress, "measuring %u hosts", t->hosts->len);
     rt_measure_with(t->graph, &t->tables, (const uint32_t *)(const void *)t->hosts->data,
                     t->hosts->len, &how, &t->metrics);

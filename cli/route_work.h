@@ -95,6 +95,7 @@ struct route_tables {
     bool ok;        /* what rt_check says */
     char *findings; /* lines: the first of each kind */
     struct rt_metrics metrics;
+    uint32_t shifts; /* that SP was measured with */
 };
 
 /* Prepares and fills all rows. `refusal` (g_free) is the reason when no engine can serve the
