@@ -213,6 +213,38 @@ static void test_paths(void **state)
     lfts_destroy(l);
 }
 
+#define LMC_ROWS(second)                                                                           \
+    "Unicast lids [0x0-0x6] of switch Lid 1 guid 0x00000000000000a0 (a):\n"                        \
+    "0x0001 000 : (Switch portguid 0x00000000000000a0: 'a')\n"                                     \
+    "0x0002 001 : (Switch portguid 0x00000000000000b0: 'b')\n"                                     \
+    "0x0004 002 : (Channel Adapter portguid 0x00000000000000c1: 'c')\n" second                     \
+    "0x0006 001 : (Channel Adapter portguid 0x00000000000000d1: 'd')\n"                            \
+    "Unicast lids [0x0-0x6] of switch Lid 2 guid 0x00000000000000b0 (b):\n"                        \
+    "0x0001 001 : (Switch portguid 0x00000000000000a0: 'a')\n"                                     \
+    "0x0002 000 : (Switch portguid 0x00000000000000b0: 'b')\n"                                     \
+    "0x0004 001 : (Channel Adapter portguid 0x00000000000000c1: 'c')\n"                            \
+    "0x0005 001 : (Channel Adapter portguid 0x00000000000000c1: 'c')\n"                            \
+    "0x0006 002 : (Channel Adapter portguid 0x00000000000000d1: 'd')\n"
+
+/* All LIDs of a port are checked, not its first alone. */
+static void test_all_lids(void **state)
+{
+    static const char whole[] =
+        LMC_ROWS("0x0005 002 : (Channel Adapter portguid 0x00000000000000c1: 'c')\n");
+    static const char *const texts[] = {whole, LMC_ROWS("")};
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        struct rt_check_result r;
+        uint32_t missing, without_lid;
+        struct lfts *l = read_ok(texts[i]), *s = read_ok(scan);
+        struct fabric *f = tables_fabric(s);
+        assert_int_equal(check(l, f, &r, &missing, &without_lid), i == 0);
+        assert_int_equal(r.unreachable > 0, i);
+        fabric_destroy(f);
+        lfts_destroy(l);
+        lfts_destroy(s);
+    }
+}
+
 /* -- writing ----------------------------------------------------------------------------------- */
 
 static char *write_text(const struct rt_plan *p, const struct fabric *names)
@@ -430,11 +462,12 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan),   cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_dump),   cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_opensm_dump),
-        cmocka_unit_test(test_paths),  cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_form),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_scan),     cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_dump),     cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_damage),   cmocka_unit_test(test_opensm_dump),
+        cmocka_unit_test(test_paths),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_form),     cmocka_unit_test(test_files),
+        cmocka_unit_test(test_all_lids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

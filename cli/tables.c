@@ -80,9 +80,12 @@ struct fabric *tables_fabric(const struct lfts *l)
 
 /* -- graph and rows ---------------------------------------------------------------------------- */
 
-static uint16_t lid_of(const struct lfts *l, uint64_t port_guid, uint32_t *without_lid)
+/* The base LID and the LMC of a port. */
+static uint16_t lid_of(const struct lfts *l, uint64_t port_guid, unsigned *lmc,
+                       uint32_t *without_lid)
 {
     const struct lfts_port *p = g_hash_table_lookup(l->lids, &port_guid);
+    *lmc = p != NULL ? lfts_lmc(p) : 0;
     if (p != NULL && p->lid != 0)
         return p->lid;
     ++*without_lid;
@@ -99,8 +102,11 @@ static void add_switches(struct rt_builder *b, const struct fabric *f, const str
 {
     for (uint32_t i = 0; i < f->node_count; i++) {
         const struct fabric_node *n = &f->nodes[i];
-        if (n->type == FABRIC_SWITCH)
-            rt_add_switch(b, n->guid, n->nports, lid_of(l, n->ports[0].guid, without_lid), 0);
+        unsigned lmc;
+        if (n->type != FABRIC_SWITCH)
+            continue;
+        uint16_t lid = lid_of(l, n->ports[0].guid, &lmc, without_lid);
+        rt_add_switch(b, n->guid, n->nports, lid, lmc);
     }
 }
 
@@ -115,7 +121,9 @@ static void add_cables(struct rt_builder *b, const struct fabric *f, const struc
         bool first_end = n->guid < peer->guid || (n == peer && p < port->peer_port);
         if (peer->type != FABRIC_SWITCH) {
             uint64_t guid = peer->ports[port->peer_port].guid;
-            rt_add_dest(b, n->guid, p, guid, lid_of(l, guid, without_lid), 0, kind_of(peer), true);
+            unsigned lmc;
+            uint16_t lid = lid_of(l, guid, &lmc, without_lid);
+            rt_add_dest(b, n->guid, p, guid, lid, lmc, kind_of(peer), true);
         } else if (first_end) {
             rt_add_link(b, n->guid, p, peer->guid, port->peer_port);
         }
