@@ -7,8 +7,7 @@ where it is one by construction (each planter says why); a base whose tables do 
 passed over. Judges:
   - the witness, on the files;
   - routing/check.c, by `dump_plan check` on the same files;
-  - `heddle route check --fabric F --lfts D`, where tables alone show the fault to it. It takes LIDs
-    from the dump, without LMCs and SLs: see TABLES_ONLY."""
+  - `heddle route check --fabric F --lfts D`, where tables alone show the fault."""
 import argparse
 import collections
 import copy
@@ -33,10 +32,8 @@ WANTED = {'uncabled port': 3, 'port that does not exist': 3, 'cable gone': 3, 'l
           'loop of 3': 3, 'loop of 4': 2, 'black hole': 4, 'missing LID': 3, 'hosts swapped': 3,
           'own LID': 3, 'no table': 2, 'LMC path': 3, 'port 0 of another': 2, 'credit loop': 4,
           'wrong SL': 3, 'SL without a VL': 1, 'wrong SL2VL': 3, 'SL2VL without a VL': 2}
-# Kinds that `heddle route check --lfts` is asked for.
-TABLES_ONLY = {'uncabled port', 'port that does not exist', 'cable gone', 'loop of 2', 'loop of 3',
-               'loop of 4', 'black hole', 'missing LID', 'hosts swapped', 'own LID', 'no table',
-               'port 0 of another', 'credit loop'}
+# Kinds that tables do not show, so that `heddle route check --lfts` is not asked.
+LANE_KINDS = {'wrong SL', 'SL without a VL', 'wrong SL2VL', 'SL2VL without a VL'}
 
 Fault = collections.namedtuple('Fault', 'key says places what counted', defaults=(None,))
 # key: the count that must not be 0. says: heddle's report has a line that matches one of these.
@@ -509,7 +506,7 @@ def main() -> int:
                 paths = b.write(folder, 'fault')
                 answers = {'witness': ask_witness(fault, b, paths),
                            'checker': ask_checker(fault, b, paths)}
-                if kind in TABLES_ONLY:
+                if kind not in LANE_KINDS:
                     answers['heddle route check'] = ask_command(fault, paths)
                 wrong += [f'{kind}, {b.name}, {fault.what}: {who} {what}'
                           for who, what in answers.items() if what]
