@@ -44,12 +44,12 @@ struct split_result {
     struct split_union *of; /* private */
 };
 
-/* Splits what made `whole`: e and o must be the engine and the options that it was made with.
- * o->parallel is not used. shards: 1 .. SPLIT_MAX_SHARDS, also more than there are switches.
- * `whole` must live until split_clear. Returns 0; else one line in error and r is empty: EINVAL for
- * the number of shards, ENOTSUP for an engine that cannot be split or where the union needs more
- * VLs than allowed, ETIMEDOUT, ECHILD for a shard that died, ENOMEM, or what a shard's engine said.
- * No process is left running. */
+/* Splits what made `whole`, a plan of g: e and o must be the engine and the options that it was
+ * made with. o->parallel is not used. shards: 1 .. SPLIT_MAX_SHARDS, also more than there are
+ * switches. `whole` must live until split_clear. Returns 0; else one line in error and r is empty:
+ * EINVAL for the number of shards, ENOTSUP for an engine that cannot be split or where the union
+ * needs more VLs than allowed, ETIMEDOUT, ECHILD for a shard that died, ENOMEM, or what a shard's
+ * engine said. No process is left running. */
 int split_run(struct rt_graph *g, const struct rt_engine *e, const struct rt_options *o,
               unsigned shards, const struct rt_plan *whole, struct split_result *r, char *error,
               size_t error_size);
