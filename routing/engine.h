@@ -45,7 +45,7 @@ struct rt_updown_plan {
 };
 
 extern const struct rt_engine rt_ftree, rt_updn, rt_dnup, rt_minhop, rt_dor, rt_sssp, rt_dfsssp,
-    rt_lash, rt_nue, rt_file;
+    rt_lash, rt_nue, rt_torus_2qos, rt_file;
 
 /* options->parallel, or its absence. */
 void rt_parallel(const struct rt_options *options, unsigned count,

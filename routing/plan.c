@@ -7,9 +7,9 @@
 
 #include "routing/engine.h"
 
-static const struct rt_engine *const engines[] = {&rt_ftree, &rt_updn, &rt_dnup, &rt_minhop,
-                                                  &rt_dor,   &rt_nue,  &rt_sssp, &rt_dfsssp,
-                                                  &rt_lash,  &rt_file};
+static const struct rt_engine *const engines[] = {&rt_ftree, &rt_updn,       &rt_dnup, &rt_minhop,
+                                                  &rt_dor,   &rt_nue,        &rt_sssp, &rt_dfsssp,
+                                                  &rt_lash,  &rt_torus_2qos, &rt_file};
 
 const struct rt_engine *rt_engine_find(const char *name)
 {
@@ -21,8 +21,8 @@ const struct rt_engine *rt_engine_find(const char *name)
 
 const char *const *rt_engine_names(void)
 {
-    static const char *const names[] = {"ftree", "updn",   "dnup", "minhop", "dor", "nue",
-                                        "sssp",  "dfsssp", "lash", "file",   NULL};
+    static const char *const names[] = {"ftree", "updn",   "dnup", "minhop",     "dor",  "nue",
+                                        "sssp",  "dfsssp", "lash", "torus-2qos", "file", NULL};
     _Static_assert(G_N_ELEMENTS(names) == G_N_ELEMENTS(engines) + 1, "a name for each engine");
     return names;
 }
