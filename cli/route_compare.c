@@ -152,7 +152,7 @@ int route_compare_run(struct cli *c, int argc, char **argv)
         "tables that were read back get a column, too. The status is 1 when none has tables.";
     struct compare k = {0};
     route_options_init(&k.o);
-    k.o.engine = all_engines();
+    k.o.all_engines = all_engines();
     k.names = g_ptr_array_new_with_free_func(g_free);
     k.records = g_ptr_array_new_with_free_func((GDestroyNotify)route_record_destroy);
     const GOptionEntry own[] = {{"lfts", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &k.lfts,

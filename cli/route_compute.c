@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <sys/resource.h>
 
+#include "cli/route_shards.h"
+#include "cli/route_split.h"
 #include "cli/route_work.h"
 #include "cli/route_write.h"
 #include "routing/digest.h"
@@ -11,6 +13,7 @@ struct compute {
     struct route_options o;
     gboolean partial; /* pairs that no cable joins are no error */
     char *lfts_out;
+    gint shards; /* 0 = not asked for */
     struct route_work w;
     struct route_tables t;
 };
@@ -44,16 +47,6 @@ static struct route_record *make_record(struct compute *k)
     return r;
 }
 
-static int tell(struct compute *k)
-{
-    struct route_record *r = make_record(k);
-    g_autofree char *title = g_strdup_printf("Routed %s:", k->o.fabric);
-    int result = route_print(&k->o, title, (const struct route_record *const *)&r, NULL, 1,
-                             route_record_json(r));
-    route_record_destroy(r);
-    return result;
-}
-
 static int write_tables(FILE *out, void *compute)
 {
     const struct compute *k = compute;
@@ -70,6 +63,24 @@ static int write_all(struct compute *k)
     return result;
 }
 
+/* Figures are told also of tables that are wrong, but those are not written. */
+static int finish(struct compute *k)
+{
+    struct route_record *r = make_record(k);
+    json_t *json = route_record_json(r), *shards = NULL;
+    int result = route_judge(&k->t, k->partial);
+    if (result == CLI_OK && k->shards > 0)
+        result = route_shards(&k->w, &k->t, (unsigned)k->shards, r, &shards);
+    if (shards != NULL)
+        json_object_set_new(json, "shards", shards);
+    if (result == CLI_OK)
+        result = write_all(k);
+    g_autofree char *title = g_strdup_printf("Routed %s:", k->o.fabric);
+    int told = route_print(&k->o, title, (const struct route_record *const *)&r, NULL, 1, json);
+    route_record_destroy(r);
+    return result == CLI_OK ? told : result;
+}
+
 static int compute(struct compute *k)
 {
     g_autofree char *refusal = NULL;
@@ -84,17 +95,16 @@ static int compute(struct compute *k)
         return cli_fail("%s cannot be routed: %s", k->o.fabric, refusal);
     route_say_refusals(&k->w, &k->t);
     route_tables_check(&k->w, &k->t);
-    result = route_judge(&k->t, k->partial);
-    if (result == CLI_OK)
-        result = write_all(k);
-    int told = tell(k);
-    return result == CLI_OK ? told : result;
+    return finish(k);
 }
 
-static int check_outputs(const struct cli *c, struct compute *k)
+static int check_own(const struct cli *c, struct compute *k)
 {
     if (g_strcmp0(k->o.json, "-") == 0 && g_strcmp0(k->lfts_out, "-") == 0)
         return cli_usage(c, "--json and --lfts-out cannot both go to stdout");
+    if (k->shards < 0 || k->shards > (gint)SPLIT_MAX_SHARDS)
+        return cli_usage(c, "--shards %d: expected a number from 1 to %u", k->shards,
+                         SPLIT_MAX_SHARDS);
     k->o.quiet = g_strcmp0(k->lfts_out, "-") == 0;
     return route_write_possible(k->lfts_out);
 }
@@ -109,14 +119,16 @@ int route_compute_run(struct cli *c, int argc, char **argv)
         "path.";
     struct compute k = {0};
     route_options_init(&k.o);
-    const GOptionEntry own[] = {{"partial", 0, 0, G_OPTION_ARG_NONE, &k.partial,
-                                 "pairs that no cable joins are no error", NULL},
-                                {"lfts-out", 0, 0, G_OPTION_ARG_FILENAME, &k.lfts_out,
-                                 "write the tables as dump_lfts does", "FILE"},
-                                {0}};
+    const GOptionEntry own[] = {
+        {"partial", 0, 0, G_OPTION_ARG_NONE, &k.partial, "pairs that no cable joins are no error",
+         NULL},
+        {"shards", 0, 0, G_OPTION_ARG_INT, &k.shards, "also in N processes, and compare", "N"},
+        {"lfts-out", 0, 0, G_OPTION_ARG_FILENAME, &k.lfts_out, "write the tables as dump_lfts does",
+         "FILE"},
+        {0}};
     int result = route_options_parse(c, &k.o, ROUTE_TAKES_ENGINE, details, own, &argc, &argv);
     if (result == CLI_OK)
-        result = check_outputs(c, &k);
+        result = check_own(c, &k);
     if (result == CLI_OK)
         result = compute(&k);
     route_tables_clear(&k.t);

@@ -24,7 +24,8 @@ void route_options_init(struct route_options *o)
 
 void route_options_clear(struct route_options *o)
 {
-    char *all[] = {o->fabric, o->engine, o->json, o->tables, o->roots_file, o->cn_file, o->io_file};
+    char *all[] = {o->fabric,     o->engine,  o->json,    o->tables,
+                   o->roots_file, o->cn_file, o->io_file, o->all_engines};
     for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
         g_free(all[i]);
     g_strfreev(o->roots);
@@ -92,7 +93,7 @@ static int check_options(const struct cli *c, struct route_options *o, unsigned 
         return cli_usage(c, "--fabric is missing: a file, or a generator such as "
                             "pgft:2:16,8:1,8:1,1");
     if (o->engine == NULL)
-        o->engine = g_strdup(ROUTE_DEFAULT_ENGINE);
+        o->engine = g_strdup(o->all_engines != NULL ? o->all_engines : ROUTE_DEFAULT_ENGINE);
     int result = takes & ROUTE_TAKES_ENGINE ? check_engine(c, o) : CLI_OK;
     return result == CLI_OK ? route_write_possible(o->json) : result;
 }

@@ -19,6 +19,7 @@ struct figure {
 
 struct route_record {
     GArray *figures; /* struct figure */
+    struct route_record *more;
 };
 
 static void clear_figure(gpointer data)
@@ -40,6 +41,7 @@ void route_record_destroy(struct route_record *r)
 {
     if (r == NULL)
         return;
+    route_record_destroy(r->more);
     g_array_free(r->figures, TRUE);
     g_free(r);
 }
@@ -70,6 +72,18 @@ void route_record_bytes(struct route_record *r, const char *key, const char *lab
 void route_record_real(struct route_record *r, const char *key, const char *label, double value)
 {
     add(r, key, label, g_strdup_printf("%.3f", value), json_real(value));
+}
+
+void route_record_flag(struct route_record *r, const char *key, const char *label, bool value)
+{
+    add(r, key, label, g_strdup(value ? "yes" : "no"), json_boolean(value));
+}
+
+void route_record_append(struct route_record *r, struct route_record *more)
+{
+    while (r->more != NULL)
+        r = r->more;
+    r->more = more;
 }
 
 static json_t *string_json(const char *text)
@@ -150,8 +164,8 @@ static void print_cell(FILE *out, const char *text, int width)
     fprintf(out, "  %*s%s", MAX(blanks, 0), "", text);
 }
 
-void route_record_print(const struct route_record *const *records, const char *const *headings,
-                        unsigned count, FILE *out)
+static void print_columns(const struct route_record *const *records, const char *const *headings,
+                          unsigned count, FILE *out)
 {
     g_autoptr(GPtrArray) keys = list_keys(records, count);
     g_autofree int *widths = g_new(int, count + 1);
@@ -173,6 +187,17 @@ void route_record_print(const struct route_record *const *records, const char *c
             print_cell(out, text_of(records[i], f->key), count > 1 ? widths[i] : 0);
         fputc('\n', out);
     }
+}
+
+void route_record_print(const struct route_record *const *records, const char *const *headings,
+                        unsigned count, FILE *out)
+{
+    print_columns(records, headings, count, out);
+    for (unsigned i = 0; i < count; i++)
+        for (const struct route_record *r = records[i]->more; r != NULL; r = r->more) {
+            fputc('\n', out);
+            print_columns(&r, NULL, 1, out);
+        }
 }
 
 json_t *route_record_json(const struct route_record *r)

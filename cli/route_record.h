@@ -23,10 +23,14 @@ void route_record_real(struct route_record *r, const char *key, const char *labe
 /* NULL = not known: null in JSON, "-" in text. Text may be foreign. */
 void route_record_text(struct route_record *r, const char *key, const char *label,
                        const char *value);
+void route_record_flag(struct route_record *r, const char *key, const char *label, bool value);
 void route_record_none(struct route_record *r, const char *key, const char *label);
 /* Lines, NULL-terminated: a list in JSON; in text a count. */
 void route_record_lines(struct route_record *r, const char *key, const char *label,
                         const char *const *lines);
+
+/* For people only: the figures of `more` after those of r. Consumes more; its keys may be in r. */
+void route_record_append(struct route_record *r, struct route_record *more);
 
 /* A line a figure, a column a record: headings[i] over records[i] (NULL: no headings). Figures that
  * a record lacks are "-". */

@@ -151,6 +151,18 @@ def test_files_of_guids(tmp_path):
     assert f'{tmp_path}/bad:2' in done.stderr
 
 
+@pytest.mark.parametrize('engine, exact', [('ftree', True), ('updn', True), ('nue', True),
+                                           ('dfsssp', False)])
+def test_shards(engine, exact):
+    done = compute('pgft:2:8,4:1,4:1,1', '--engine', engine, '--shards', '3')
+    shards = done['shards']
+    assert shards['count'] == len(shards['each']) == 3 and shards['exact'] == exact
+    if exact:
+        assert shards['identical'] and shards['differing_entries'] == 0 and 'a2a' not in shards
+    assert shards['vls'] >= 1 and shards['critical_s'] > 0
+    heddle('route', 'compute', '--fabric', TREE, '--shards', '-1', status=2)
+
+
 # -- what cannot be routed ------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@
 
 struct route_options {
     char *fabric, *engine, *json;
+    char *all_engines; /* instead of the default; NULL = ROUTE_DEFAULT_ENGINE */
     char **roots;
     char *roots_file, *cn_file, *io_file, *tables;
     gint threads, vls, lmc; /* lmc -1 = as the fabric has it */
