@@ -514,6 +514,7 @@ int rt_torus_find(const struct rt_graph *g, const struct rt_torus_shape *shape,
                        .error = why,
                        .error_size = sizeof why};
     int rc = check_sizes(g, error, error_size);
+    *grid = (struct rt_torus_grid){0};
     if (rc)
         return rc;
     torus_growth_init(&s.growth, g);

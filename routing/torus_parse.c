@@ -229,6 +229,7 @@ int rt_torus_parse(const char *text, struct rt_torus_shape **shape, char *error,
 {
     struct parser p = {.shape = g_new0(struct rt_torus_shape, 1),
                        .seeds = g_array_new(FALSE, TRUE, sizeof(struct rt_torus_seed)),
+                       .line = 1,
                        .error = error,
                        .error_size = error_size};
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
