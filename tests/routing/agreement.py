@@ -4,7 +4,9 @@
 
 dump_plan makes fabrics and tables from seeds and says what routing/check.c finds; the witness reads
 the files. Tables are checked as engines make them, and with random entries, service levels and
-SL2VL tables. Ends with 1 when the two disagree anywhere; the files of such a case are kept."""
+SL2VL tables. With --real: on saved fabrics of real installations, in $HEDDLE_FABRICS (else
+../shared/fabrics beside the source), all engines with up to 8 VLs. Ends with 1 when the two disagree
+anywhere; the files of such a case are kept."""
 import argparse
 import collections
 import json
@@ -75,11 +77,44 @@ def check_chunk(job: tuple[int, int, str]) -> tuple[collections.Counter, list[st
     return tally, wrong
 
 
+def check_real() -> int:
+    source = os.environ.get('HEDDLE_SOURCE', os.path.join(os.path.dirname(__file__), '../..'))
+    place = os.environ.get('HEDDLE_FABRICS', os.path.join(source, '../shared/fabrics'))
+    files = sorted(f for f in os.listdir(place) if f.endswith('.net')) if os.path.isdir(place) else []
+    if not files:
+        print(f'skipped: no fabrics in {place}')
+    names = subprocess.run([DUMP_PLAN, 'engines'], check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.split()
+    bad = 0
+    for file in files:
+        for name in names:
+            with tempfile.TemporaryDirectory(prefix='heddle-witness-') as folder:
+                run = subprocess.run([DUMP_PLAN, 'plan', folder, os.path.join(place, file),
+                                      f'{name}:8'], capture_output=True, text=True, timeout=600)
+                if run.returncode:
+                    print(f'{file} {name}: refused: {run.stderr.strip()}')
+                    continue
+                case = json.loads(run.stdout)
+                path = {key: os.path.join(folder, case[key]) if key in case else None
+                        for key in ('fabric', 'lfts', 'sl', 'sl2vl')}
+                theirs = witness.check_files(path['fabric'], path['lfts'], path['sl'],
+                                             path['sl2vl'], case['vls'])
+                found = differences(case, theirs)
+                bad += bool(found)
+                print(f'{file} {name}: VLs {case["vls"]}, pairs {case["pairs"]}, found ' +
+                      (', '.join(f'{k} {case[k]}' for k in kinds_found(case)) or 'nothing') +
+                      (f'; DISAGREE: {"; ".join(found)}' if found else '; agree'), flush=True)
+    return 1 if bad else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--real', action='store_true')
     parser.add_argument('--fabrics', type=int, default=60)
     parser.add_argument('--seed', type=int, default=int(os.environ.get('HEDDLE_SEED', '1')))
     a = parser.parse_args()
+    if a.real:
+        return check_real()
     print(f'seeds {a.seed} to {a.seed + a.fabrics - 1}; repeat with '
           f'HEDDLE_BUILD={os.environ.get("HEDDLE_BUILD", "build")} agreement.py '
           f'--fabrics {a.fabrics} --seed {a.seed}', flush=True)

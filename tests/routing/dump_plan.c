@@ -4,6 +4,7 @@
  *   dump_plan random DIR SEED COUNT   COUNT random fabrics from this seed on, each with all
  * engines, as the engine made the tables and with random entries, service levels and SL2VL tables
  *   dump_plan plan DIR SPEC ENGINE[:VLS]   one plan of a file or generator
+ *   dump_plan engines   their names, one a line
  *   dump_plan check FABRIC LFTS VLS [SLS|- [SL2VL]]   given files; prints the report, too
  *
  * Prints one object of JSON a line: what was made, the names of its files in DIR, the counts. */
@@ -274,11 +275,17 @@ int main(int argc, char **argv)
             run_random(&j);
         return 0;
     }
+    if (argc == 2 && strcmp(argv[1], "engines") == 0) {
+        for (const char *const *e = rt_engine_names(); *e; e++)
+            puts(*e);
+        return 0;
+    }
     if (argc == 5 && strcmp(argv[1], "plan") == 0)
         return run_plan(argv[2], argv[3], argv[4]);
     if (argc >= 5 && argc <= 7 && strcmp(argv[1], "check") == 0)
         return run_check(argv + 2, argc - 2);
-    fprintf(stderr, "usage: dump_plan random DIR SEED COUNT\n"
+    fprintf(stderr, "usage: dump_plan engines\n"
+                    "       dump_plan random DIR SEED COUNT\n"
                     "       dump_plan plan DIR SPEC ENGINE[:VLS]\n"
                     "       dump_plan check FABRIC LFTS VLS [SLS|- [SL2VL]]\n");
     return 2;
