@@ -24,8 +24,8 @@ void route_options_init(struct route_options *o)
 
 void route_options_clear(struct route_options *o)
 {
-    char *all[] = {o->fabric,     o->engine,  o->json,    o->tables,
-                   o->roots_file, o->cn_file, o->io_file, o->all_engines};
+    char *all[] = {o->fabric,  o->engine,  o->json,        o->tables, o->roots_file,
+                   o->cn_file, o->io_file, o->all_engines, o->torus};
     for (unsigned i = 0; i < G_N_ELEMENTS(all); i++)
         g_free(all[i]);
     g_strfreev(o->roots);
@@ -136,6 +136,8 @@ static void add_engine(GArray *all, struct route_options *o)
          "FILE"},
         {"io", 0, 0, G_OPTION_ARG_FILENAME, &o->io_file, "port GUIDs of I/O nodes, one a line",
          "FILE"},
+        {"torus", 0, 0, G_OPTION_ARG_FILENAME, &o->torus,
+         "shape for the engine torus-2qos, as torus-2QoS.conf has it (found)", "FILE"},
         {"tables", 0, 0, G_OPTION_ARG_FILENAME, &o->tables,
          "tables for the engine file, as dump_lfts prints them", "FILE"},
         {0}};

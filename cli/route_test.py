@@ -11,7 +11,8 @@ import pytest
 HEDDLE = os.path.join(os.environ['HEDDLE_BUILD'], 'bin', 'heddle')
 TREE = 'pgft:2:4,4:1,2:1,2'
 SPECS = [TREE, 'torus:4x4:2', 'random:20:50:4:3', 'dragonfly:5:3:2:1', 'rail:8:2:4:2']
-ENGINES = ['ftree', 'updn', 'dnup', 'minhop', 'dor', 'nue', 'sssp', 'dfsssp', 'lash']
+ENGINES = ['ftree', 'updn', 'dnup', 'minhop', 'dor', 'nue', 'sssp', 'dfsssp', 'lash',
+           'torus-2qos']
 COMPUTE_KEYS = {'engine', 'hosts', 'switches', 'prepare_s', 'total_s', 'peak_rss_bytes',
                 'unreachable_pairs', 'vls', 'tables_digest'}
 
@@ -149,6 +150,18 @@ def test_files_of_guids(tmp_path):
     (tmp_path / 'bad').write_text('0x12\nwhat\n')
     done = heddle('route', 'compute', '--fabric', TREE, '--roots', str(tmp_path / 'bad'), status=1)
     assert f'{tmp_path}/bad:2' in done.stderr
+
+
+def test_shape_of_a_torus(tmp_path):
+    shape = tmp_path / 'conf'
+    words = ['--engine', 'torus-2qos', '--torus', str(shape)]
+    shape.write_text('torus 4 4 1\n')
+    assert compute(SPECS[1], *words)['engine'] == 'torus-2qos'
+    shape.write_text('torus 5 4 1\n')
+    heddle('route', 'compute', '--fabric', SPECS[1], *words, status=1)
+    shape.write_text('# a torus\ntorus x\n')
+    done = heddle('route', 'compute', '--fabric', SPECS[1], *words, status=1)
+    assert str(shape) in done.stderr and '2' in done.stderr and done.stderr.count('\n') == 1
 
 
 @pytest.mark.parametrize('engine, exact', [('ftree', True), ('updn', True), ('nue', True),

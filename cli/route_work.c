@@ -6,10 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/parse.h"
 #include "cli/guids.h"
 #include "cli/load.h"
 #include "cli/tables.h"
+#include "routing/torus.h"
 
 /* -- graph and hosts --------------------------------------------------------------------------- */
 
@@ -204,6 +206,23 @@ static int load_given(struct route_work *w)
     return result;
 }
 
+static int read_torus(struct route_work *w)
+{
+    const char *path = w->o->torus;
+    g_autofree char *text = NULL;
+    g_autoptr(GError) unread = NULL;
+    char error[512];
+    if (path == NULL)
+        return CLI_OK;
+    if (!file_is_regular(path, error, sizeof error))
+        return cli_fail("cannot read %s: %s", path, error);
+    if (!g_file_get_contents(path, &text, NULL, &unread))
+        return cli_fail("cannot read %s: %s", path, unread->message);
+    if (rt_torus_parse(text, &w->torus, error, sizeof error) != 0)
+        return cli_fail("%s: %s", path, error);
+    return CLI_OK;
+}
+
 static const uint64_t *values_of(const GArray *guids)
 {
     return guids != NULL ? (const uint64_t *)(const void *)guids->data : NULL;
@@ -218,6 +237,7 @@ static void set_options(struct route_work *w)
                                      .cn_count = w->cn != NULL ? w->cn->len : 0,
                                      .io_guids = values_of(w->io),
                                      .io_count = w->io != NULL ? w->io->len : 0,
+                                     .torus = w->torus,
                                      .parallel = route_progress_run,
                                      .pool = w->progress};
     if (w->given == NULL)
@@ -255,6 +275,8 @@ int route_work_prepare(struct route_work *w)
     if (result == CLI_OK)
         result = read_guids(w);
     if (result == CLI_OK)
+        result = read_torus(w);
+    if (result == CLI_OK)
         set_options(w);
     return result;
 }
@@ -272,6 +294,7 @@ void route_work_clear(struct route_work *w)
     free_array(w->roots);
     free_array(w->cn);
     free_array(w->io);
+    rt_torus_shape_free(w->torus);
     g_free(w->given_rows);
     lfts_destroy(w->given);
     fabric_destroy(w->fabric);

@@ -26,7 +26,7 @@ struct route_options {
     char *fabric, *engine, *json;
     char *all_engines; /* instead of the default; NULL = ROUTE_DEFAULT_ENGINE */
     char **roots;
-    char *roots_file, *cn_file, *io_file, *tables;
+    char *roots_file, *cn_file, *io_file, *tables, *torus;
     gint threads, vls, lmc; /* lmc -1 = as the fabric has it */
     gboolean progress;
     bool quiet; /* stdout is taken: no text there */
@@ -64,7 +64,8 @@ struct route_work {
     struct lfts *given;      /* --tables */
     const uint8_t **given_rows;
     struct rt_tables given_tables;
-    struct rt_options options; /* points into all that */
+    struct rt_torus_shape *torus; /* --torus */
+    struct rt_options options;    /* points into all that */
 };
 
 /* Loads --fabric. */

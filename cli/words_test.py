@@ -96,6 +96,8 @@ def test_called_wrongly(words, parts):
     (['route', 'compute', '--fabric', FABRIC, '--json', '/tmp'], ['/tmp', 'directory']),
     (['route', 'compute', '--fabric', FABRIC, '--roots', '/nowhere'], ['/nowhere']),
     (['route', 'compute', '--fabric', FABRIC, '--cn', '/nowhere'], ['/nowhere']),
+    (['route', 'compute', '--fabric', FABRIC, '--torus', '/nowhere'], ['/nowhere']),
+    (['route', 'compute', '--fabric', FABRIC, '--torus', '/dev/zero'], ['/dev/zero']),
     (['route', 'compute', '--fabric', FABRIC, '--io', '/nowhere'], ['/nowhere']),
     (['route', 'compute', '--fabric', FABRIC, '--engine', 'file', '--tables', '/nowhere'],
      ['/nowhere']),
