@@ -235,10 +235,10 @@ static void test_refused(void **state)
     refuse("torus:5x5:1", "mesh 5 5 1", "not as configured");
     refuse("torus:5x5:1", "torus 5 5 1\nxp_link 1 2\n",
            "switch 0x0000000000000001 of the torus configuration is not there");
-    refuse("torus:5x5:1", "torus 5 6 1\nxp_link 0x248010100000100 0x248010100000200\n",
+    refuse("torus:5x5:1", "torus 5 6 1\nxp_link 0x248020100000100 0x248020100000200\n",
            "dimension");
-    refuse("torus:5x5:1", "torus 5 5 1\nxp_link 0x248010100000100 0x248010100000300\n",
-           "is not joined to 0x0248010100000300 (xp_link");
+    refuse("torus:5x5:1", "torus 5 5 1\nxp_link 0x248020100000100 0x248020100000300\n",
+           "is not joined to 0x0248020100000300 (xp_link");
 }
 
 int main(void)

@@ -201,7 +201,7 @@ static void test_intact(void **state)
         l->hosts = c->hosts;
         l->lmc = c->lmc;
         struct rt_graph *g = lattice_build(l, 0), *shuffled = lattice_build(l, i + 1);
-        struct rt_plan *p, *q;
+        struct rt_plan *p = NULL, *q = NULL;
         char error[256];
         assert_shape(l, g);
         if (c->vls > 1)
@@ -420,13 +420,43 @@ static void test_many_faults(void **state)
     g_rand_free(rand);
 }
 
+/* The two failures of torus-2QoS(8): switches next to each other in the last dimension are served;
+ * in another dimension they may be refused, but the plan must be sound. */
+static void test_two_switches(void **state)
+{
+    struct tally tally = {0};
+    struct lattice *l = lattice_new(6, 6, 1, "ttt", NULL);
+    l->gone[3 + 6 * 1] = l->gone[3 + 6 * 2] = true;
+    try_damaged(l, true, false, &tally);
+    try_damaged(l, true, true, &tally);
+    l->gone[3 + 6 * 2] = false;
+    l->gone[4 + 6 * 1] = true;
+    try_damaged(l, false, true, &tally);
+    print_tally("two switches", &tally);
+    lattice_free(l);
+}
+
+/* A ring that is cut twice has no way left in dimension order. */
+static void test_two_cuts(void **state)
+{
+    struct lattice *l = lattice_new(6, 5, 1, "ttt", NULL);
+    l->cut[2][0] = true;
+    struct rt_graph *g = lattice_build(l, 0);
+    assert_false(is_refused(g, NULL, 2));
+    rt_graph_unref(g);
+    l->cut[4][0] = true;
+    g = lattice_build(l, 0);
+    assert_true(is_refused(g, NULL, 15));
+    rt_graph_unref(g);
+    lattice_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_intact),
-        cmocka_unit_test(test_one_lane_has_loops),
-        cmocka_unit_test(test_one_fault),
-        cmocka_unit_test(test_many_faults),
+        cmocka_unit_test(test_intact),       cmocka_unit_test(test_one_lane_has_loops),
+        cmocka_unit_test(test_one_fault),    cmocka_unit_test(test_many_faults),
+        cmocka_unit_test(test_two_switches), cmocka_unit_test(test_two_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
