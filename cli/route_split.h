@@ -2,8 +2,9 @@
 /* Routing split over processes, as the shards of a cluster split it, held against one process.
  *
  * Each shard is a process of its own that knows the graph and nothing of the others: it prepares
- * its own plan and makes its share (routing/split.h) on one thread. The entries of all shards are
- * put together and compared with a plan that was made as a whole. */
+ * its own plan and makes its share (routing/split.h) on one thread. As many run at once as there
+ * are cores. The entries of all shards are put together and compared with a plan that was made as a
+ * whole. */
 #ifndef CLI_ROUTE_SPLIT_H
 #define CLI_ROUTE_SPLIT_H
 
@@ -19,7 +20,7 @@
 struct split_shard {
     uint64_t entries; /* its part of all entries of all rows */
     double prepare_s; /* on the clock, from its start until its plan is ready ... */
-    double total_s;   /* ... and until its share is made; grows with shards that share a core */
+    double total_s;   /* ... and until its share is made */
     double cpu_s;     /* processor time of the whole share */
 };
 
