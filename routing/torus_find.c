@@ -403,7 +403,7 @@ static bool start_at_seed(struct search *s, const struct rt_torus_seed *seed, un
 static void find_with_shape(struct search *s)
 {
     for (unsigned i = 0; i < s->shape->seed_count && s->best_cost == UINT64_MAX; i++) {
-        unsigned named, taken;
+        unsigned named = 0, taken = 0;
         s->seed = &s->shape->seeds[i];
         if (start_at_seed(s, s->seed, &named, &taken))
             fill_directions(s, named, taken);
