@@ -55,8 +55,9 @@ void rt_parallel(const struct rt_options *options, unsigned count,
 size_t rt_updown_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t capacity);
 
 /* Topological numbers (numbers.c): dest_count entries; hosts and routers have one, others
- * RT_NONE. Those known in the graph are unchanged. */
-uint32_t *rt_numbers_make(const struct rt_updown *u);
+ * RT_NONE. Those known in the graph are unchanged. Of options (NULL allowed) the lists of compute
+ * and I/O nodes count. */
+uint32_t *rt_numbers_make(const struct rt_updown *u, const struct rt_options *options);
 
 /* Whether an end port with a LID is present at this switch, port 0 included. */
 bool rt_is_source(const struct rt_graph *g, uint32_t sw);

@@ -479,7 +479,7 @@ static int ftree_prepare(struct rt_graph *graph, const struct rt_options *option
         g_free(f);
         return rc;
     }
-    f->base.plan.numbers = rt_numbers_make(&f->base.updown);
+    f->base.plan.numbers = rt_numbers_make(&f->base.updown, options);
     f->base.plan.graph = rt_graph_ref(graph);
     f->divider = rt_dividers_make(graph, &f->base.updown.orders.tree);
     find_mirrors(f);

@@ -242,6 +242,114 @@ static void test_known_numbers_stay(void **state)
     for_random(4, 100, check_known_numbers_stay);
 }
 
+/* Leaves with one I/O node each, on another port of each, and one leaf with none. */
+static struct model *model_with_storage(uint64_t *compute, size_t *compute_count, uint64_t *storage,
+                                        size_t *storage_count)
+{
+    struct model *m = model_tree(6, 4, 1, 5);
+    *compute_count = *storage_count = 0;
+    for (uint32_t d = 0; d < m->dests->len; d++) {
+        bool is_storage = d / 5 < 5 && d % 5 == d / 5;
+        if (is_storage)
+            storage[(*storage_count)++] = model_dest(m, d)->guid;
+        else if (d != 29) /* in neither list */
+            compute[(*compute_count)++] = model_dest(m, d)->guid;
+    }
+    return m;
+}
+
+static bool is_listed(uint64_t guid, const uint64_t *guids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (guids[i] == guid)
+            return true;
+    return false;
+}
+
+/* Compute nodes in their order, `block` numbers a leaf; I/O nodes follow them in a row; then the
+ * host of neither list. */
+static void assert_classes(const struct rt_graph *g, const uint32_t *numbers,
+                           const struct rt_options *o, uint32_t block)
+{
+    uint32_t leaf = RT_NONE, leaves = 0, in_leaf = 0, io = 0;
+    for (uint32_t d = 0; d < g->dest_count; d++) {
+        if (g->dests[d].kind != RT_DEST_HOST)
+            continue;
+        bool is_io = is_listed(g->dests[d].port_guid, o->io_guids, o->io_count);
+        bool is_compute =
+            o->cn_guids ? is_listed(g->dests[d].port_guid, o->cn_guids, o->cn_count) : !is_io;
+        leaves += g->dests[d].sw != leaf;
+        in_leaf = g->dests[d].sw != leaf ? 0 : in_leaf;
+        leaf = g->dests[d].sw;
+        if (is_compute)
+            assert_int_equal(numbers[d], (leaves - 1) * block + in_leaf++);
+        else if (is_io)
+            assert_int_equal(numbers[d], 6 * block + io++);
+        else
+            assert_int_equal(numbers[d], 6 * block + 5);
+    }
+    assert_int_equal(leaves, 6);
+    assert_int_equal(io, o->io_guids ? 5 : 0);
+}
+
+static void test_classes_of_nodes(void **state)
+{
+    uint64_t compute[30], storage[30];
+    struct rt_options all = {.cn_guids = compute, .io_guids = storage};
+    struct model *m = model_with_storage(compute, &all.cn_count, storage, &all.io_count);
+    struct rt_graph *g = model_build(m, 3, NULL, NULL);
+    struct rt_options only_io = {.io_guids = storage, .io_count = all.io_count};
+    const struct rt_options *options[] = {&all, &only_io};
+    const uint32_t block[] = {4, 5};
+    for (unsigned i = 0; i < G_N_ELEMENTS(options); i++) {
+        struct rt_plan *p = NULL, *q = NULL;
+        char error[128];
+        assert_int_equal(rt_engine_find("ftree")->prepare(g, options[i], &p, error, sizeof error),
+                         0);
+        assert_classes(g, rt_plan_numbers(p), options[i], block[i]);
+        assert_good(p);
+        struct rt_graph *again = model_build(m, 9, g, rt_plan_numbers(p));
+        assert_int_equal(
+            rt_engine_find("ftree")->prepare(again, options[i], &q, error, sizeof error), 0);
+        assert_same_routes(p, q);
+        rt_plan_destroy(p);
+        rt_plan_destroy(q);
+        rt_graph_unref(again);
+    }
+    rt_graph_unref(g);
+    model_destroy(m);
+}
+
+/* With four compute nodes a leaf and four spines, each uplink of a leaf carries one of each other
+ * leaf, whatever ports the I/O nodes are on; without the lists it does not. */
+static void test_storage_does_not_disturb(void **state)
+{
+    uint64_t compute[30], storage[30];
+    struct rt_options o = {.cn_guids = compute, .io_guids = storage};
+    struct model *m = model_with_storage(compute, &o.cn_count, storage, &o.io_count);
+    struct rt_graph *g = model_build(m, 3, NULL, NULL);
+    struct rt_plan *p = NULL;
+    char error[128];
+    assert_int_equal(rt_engine_find("ftree")->prepare(g, &o, &p, error, sizeof error), 0);
+    for (uint32_t leaf = 0; leaf < 6; leaf++) {
+        unsigned load[2][64] = {0};
+        for (uint32_t d = 0; d < g->dest_count; d++) {
+            const struct rt_dest *dest = &g->dests[d];
+            bool is_io = is_listed(dest->port_guid, storage, o.io_count);
+            if (dest->kind == RT_DEST_HOST && dest->sw != leaf &&
+                (is_io || is_listed(dest->port_guid, compute, o.cn_count)))
+                load[is_io][rt_plan_next_hop(p, leaf, dest->lid)]++;
+        }
+        for (unsigned port = 1; port <= 4; port++) {
+            assert_int_equal(load[0][port], 5);
+            assert_in_range(load[1][port], 0, 2);
+        }
+    }
+    rt_plan_destroy(p);
+    rt_graph_unref(g);
+    model_destroy(m);
+}
+
 /* -- evenness ------------------------------------------------------------------------------- */
 
 /* With as many spines as hosts a leaf, each uplink carries one host of each other leaf. */
@@ -437,6 +545,8 @@ int main(void)
         cmocka_unit_test(test_numbers_of_an_intact_tree),
         cmocka_unit_test(test_new_host_moves_nobody),
         cmocka_unit_test(test_known_numbers_stay),
+        cmocka_unit_test(test_classes_of_nodes),
+        cmocka_unit_test(test_storage_does_not_disturb),
         cmocka_unit_test(test_spreads_evenly),
         cmocka_unit_test(test_spreads_evenly_when_damaged),
         cmocka_unit_test(test_lmc_paths_differ),
