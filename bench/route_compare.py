@@ -126,26 +126,41 @@ def repetitions(engine, fabric):
     return 3 if engine in QUICK or len(fabric.net.hosts) <= REPEAT_UP_TO_HOSTS else 1
 
 
+def wait_ours(options, child):
+    """What it wrote, and whether it ended: the limit is for routing, checks have one of their own."""
+    ended = True
+    try:
+        out, err = child.communicate(timeout=options.limit_s)
+    except subprocess.TimeoutExpired as e:
+        try:
+            routed = b' both ' in (e.stdout or b'')
+            out, err = child.communicate(timeout=MEASURE_TIMEOUT_S if routed else 0)
+        except subprocess.TimeoutExpired:
+            ended = False
+            child.kill()
+            out, err = child.communicate()
+    return out.decode('utf-8', 'replace'), err.decode('utf-8', 'replace'), ended
+
+
 def run_ours(options, fabric, engine, lanes, _directory):
     argv = [bench_route(options), '--engine', engine, '--vls', str(lanes), '--threads',
             str(options.threads), '--repeat',
             str(repetitions(engine, fabric)), '--check', '--measure', fabric.path]
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     resource.prlimit(child.pid, resource.RLIMIT_AS, limit_memory(options))
     try:
-        out, err = child.communicate(timeout=options.limit_s)
-    except subprocess.TimeoutExpired:
+        out, err, ended = wait_ours(options, child)
+    finally:
         child.kill()
-        out, err = child.communicate()
-        found = words(out)
-        where = 'its checks' if 'wall_s' in found else 'routing'
-        return {**found, 'used': engine, 'note': f'did not finish: {where} within '
-                                                 f'{options.limit_s} s'}
+    found = words(out)
+    if not ended:
+        where = f'measuring within {MEASURE_TIMEOUT_S}' if 'wall_s' in found else \
+            f'within {options.limit_s:g}'
+        return {**found, 'note': f'did not finish {where} s'}
     if child.returncode == 2 and 'usage' in err:
         return {'note': 'no such engine'}
     if child.returncode != 0:
         return {'note': f'did not finish: status {child.returncode} {err.strip()[-200:]}'.strip()}
-    found = words(out)
     if 'wall_s' not in found:
         return {'note': 'refused: ' + out.strip().partition(f' {engine}: ')[2][:200]}
     return {**found, 'used': engine}
@@ -330,7 +345,7 @@ def one_run(options, fabric, row):
     try:
         row.update(run(options, fabric, engine, lanes, directory))
     except (simulators.Failed, BenchError) as e:
-        row['note'] = str(e)[:300]
+        row['note'] = 'not run: ' + str(e).partition('; see ')[0][:300]  # nobody's fault
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     row['whole_s'] = round(time.monotonic() - begin, 1)
