@@ -70,12 +70,16 @@ def run(options):
     mad_log = os.path.abspath(options.mad_log) if options.mad_log else None
     env = daemons.environment(lab, _host(lab, options.at), mad_log)
     env['ASAN_OPTIONS'] += ':detect_leaks=0'  # the leaks of other people's tools are theirs
+    # OpenSM takes up the LIDs that it finds there: those of other fabrics are none of this lab's.
+    for name in ('OSM_CACHE_DIR', 'OSM_TMP_DIR'):
+        env.setdefault(name, lab.path('opensm'))
     env['PATH'] = os.path.join(lab.data['build'], 'bin') + ':' + env.get('PATH', '/usr/bin:/bin')
     for sbin in ('/usr/local/sbin', '/usr/sbin', '/sbin'):
         env['PATH'] += ':' + sbin
     program = shutil.which(options.command[0], path=env['PATH'])
     if program is None:
         raise LabError(f'{options.command[0]}: there is no such program', 127)
+    os.makedirs(lab.path('opensm'), exist_ok=True)
     directory = tempfile.mkdtemp(prefix=os.path.basename(program) + '-', dir=lab.path('run'))
     try:
         child = subprocess.Popen([program, *options.command[1:]], env=env, cwd=directory,
