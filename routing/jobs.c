@@ -278,7 +278,8 @@ static void load_destination(struct walker *w, uint32_t dest, struct loads *l)
             l->lost += w->ports_of[s];
         } else if (s != to->sw) {
             w->weight[s] += w->ports_of[s];
-            w->below[(size_t)s * w->words + i / 64] |= UINT64_C(1) << (i % 64);
+            if (w->words > 0)
+                w->below[(size_t)s * w->words + i / 64] |= UINT64_C(1) << (i % 64);
         }
     }
     hand_on(w, l);
@@ -297,7 +298,8 @@ static void count_senders(struct walker *w, struct loads *l)
             }
 }
 
-static void load_all_to_all(struct walker *w, const uint32_t *ports, uint32_t count,
+/* Without `senders` l->senders stays as it is. */
+static void load_all_to_all(struct walker *w, const uint32_t *ports, uint32_t count, bool senders,
                             struct loads *l)
 {
     w->source_count = 0;
@@ -306,7 +308,7 @@ static void load_all_to_all(struct walker *w, const uint32_t *ports, uint32_t co
         if (w->ports_of[s]++ == 0)
             w->source[w->source_count++] = s;
     }
-    w->words = w->source_count / 64 + 1;
+    w->words = senders ? w->source_count / 64 + 1 : 0;
     w->below = g_new0(uint64_t, (size_t)w->g->switch_count * w->words + 1);
     w->through = g_new0(uint64_t, (size_t)w->g->link_count * w->words + 1);
     for (uint32_t i = 0; i < count; i++)
@@ -327,13 +329,13 @@ static void load_pattern(struct walker *w, const struct rt_job *job, enum rt_pat
     uint32_t rails = pattern == RT_ALL_TO_ALL ? 0 : most_rails(job), start = job->first[0];
     g_autofree uint32_t *ports = g_new(uint32_t, job->server_count + 1);
     if (pattern == RT_ALL_TO_ALL)
-        load_all_to_all(w, job->dests + start, job->first[job->server_count] - start, l);
+        load_all_to_all(w, job->dests + start, job->first[job->server_count] - start, true, l);
     for (uint32_t r = 0; r < rails; r++) {
         uint32_t count = list_rail(job, r, ports);
         if (pattern == RT_RING)
             load_ring(w, ports, count, l);
         else
-            load_all_to_all(w, ports, count, l);
+            load_all_to_all(w, ports, count, true, l);
     }
 }
 
@@ -371,7 +373,7 @@ uint64_t rt_link_loads(const struct rt_graph *g, const struct rt_tables *t, cons
     struct loads l;
     walker_init(&w, g, t);
     loads_init(&l, g->link_count);
-    load_all_to_all(&w, hosts, host_count, &l);
+    load_all_to_all(&w, hosts, host_count, false, &l);
     memcpy(load_of_link, l.flows, g->link_count * sizeof *load_of_link);
     uint64_t lost = l.lost;
     loads_clear(&l);
