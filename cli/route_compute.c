@@ -12,7 +12,7 @@
 struct compute {
     struct route_options o;
     gboolean partial; /* pairs that no cable joins are no error */
-    char *lfts_out;
+    char *lfts_out, *picture;
     gint shards; /* 0 = not asked for */
     struct route_work w;
     struct route_tables t;
@@ -60,6 +60,8 @@ static int write_all(struct compute *k)
     if (k->lfts_out != NULL)
         result = route_write(k->lfts_out, write_tables, k);
     route_progress_end(k->w.progress);
+    if (result == CLI_OK && k->picture != NULL)
+        result = route_tables_picture(&k->w, &k->t, k->picture);
     return result;
 }
 
@@ -100,13 +102,18 @@ static int compute(struct compute *k)
 
 static int check_own(const struct cli *c, struct compute *k)
 {
-    if (g_strcmp0(k->o.json, "-") == 0 && g_strcmp0(k->lfts_out, "-") == 0)
-        return cli_usage(c, "--json and --lfts-out cannot both go to stdout");
+    const char *files[] = {k->o.json, k->lfts_out, k->picture};
+    unsigned to_stdout = 0;
+    for (unsigned i = 0; i < G_N_ELEMENTS(files); i++)
+        to_stdout += g_strcmp0(files[i], "-") == 0;
+    if (to_stdout > 1)
+        return cli_usage(c, "--json, --lfts-out and --picture cannot both go to stdout");
     if (k->shards < 0 || k->shards > (gint)SPLIT_MAX_SHARDS)
         return cli_usage(c, "--shards %d: expected a number from 1 to %u", k->shards,
                          SPLIT_MAX_SHARDS);
-    k->o.quiet = g_strcmp0(k->lfts_out, "-") == 0;
-    return route_write_possible(k->lfts_out);
+    k->o.quiet = to_stdout > 0;
+    int result = route_write_possible(k->lfts_out);
+    return result == CLI_OK ? route_write_possible(k->picture) : result;
 }
 
 int route_compute_run(struct cli *c, int argc, char **argv)
@@ -125,6 +132,8 @@ int route_compute_run(struct cli *c, int argc, char **argv)
         {"shards", 0, 0, G_OPTION_ARG_INT, &k.shards, "also in N processes, and compare", "N"},
         {"lfts-out", 0, 0, G_OPTION_ARG_FILENAME, &k.lfts_out, "write the tables as dump_lfts does",
          "FILE"},
+        {"picture", 0, 0, G_OPTION_ARG_FILENAME, &k.picture,
+         "draw the load of links per tier, as SVG", "FILE"},
         {0}};
     int result = route_options_parse(c, &k.o, ROUTE_TAKES_ENGINE, details, own, &argc, &argv);
     if (result == CLI_OK)
@@ -135,5 +144,6 @@ int route_compute_run(struct cli *c, int argc, char **argv)
     route_work_clear(&k.w);
     route_options_clear(&k.o);
     g_free(k.lfts_out);
+    g_free(k.picture);
     return result;
 }

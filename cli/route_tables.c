@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/picture.h"
 #include "cli/route_work.h"
+#include "cli/route_write.h"
 #include "cli/tables.h"
+#include "routing/jobs.h"
 #include "routing/vector.h"
 
 #define FINDINGS_OF_A_KIND 5u
@@ -113,6 +116,30 @@ void route_tables_measure(struct route_work *w, struct route_tables *t)
     rt_measure_with(t->graph, &t->tables, (const uint32_t *)(const void *)t->hosts->data,
                     t->hosts->len, &how, &t->metrics);
     route_progress_end(w->progress);
+}
+
+struct drawing {
+    const struct rt_graph *g;
+    const uint32_t *load_of_link;
+    const char *title;
+};
+
+static int draw(FILE *out, void *drawing)
+{
+    const struct drawing *d = drawing;
+    return picture_write(out, d->g, d->load_of_link, d->title);
+}
+
+int route_tables_picture(struct route_work *w, const struct route_tables *t, const char *path)
+{
+    g_autofree uint32_t *loads = g_new0(uint32_t, t->graph->link_count + 1);
+    g_autofree char *title = g_strdup_printf("%s on %s, all to all", t->engine->name, w->o->fabric);
+    struct drawing d = {.g = t->graph, .load_of_link = loads, .title = title};
+    route_progress_stage(w->progress, "drawing %u links", t->graph->link_count / 2);
+    rt_link_loads(t->graph, &t->tables, (const uint32_t *)(const void *)t->hosts->data,
+                  t->hosts->len, loads);
+    route_progress_end(w->progress);
+    return route_write(path, draw, &d);
 }
 
 void route_tables_clear(struct route_tables *t)

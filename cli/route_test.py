@@ -307,6 +307,29 @@ def test_quality_by_brute_force(spec, tmp_path):
     assert (done['a2a'], done['sp_max']) == brute_force(text_of(spec), dump.read_text())
 
 
+def test_jobs(tmp_path):
+    file = tmp_path / 'jobs'
+    file.write_text('one: h00001 h00005\ntwo: h00002 h00006 h00010\n')
+    words = ['route', 'quality', '--fabric', TREE, '--jobs', str(file)]
+    done = as_json(*words)
+    assert [(j['name'], j['servers']) for j in done['jobs']] == [('one', 2), ('two', 3)]
+    assert [j['ring']['flows'] for j in done['jobs']] == [2, 3]
+    assert done['jobs'][1]['full']['flows'] == 6 and done['jobs'][1]['full']['lost'] == 0
+    assert done['jobs'][0]['ring']['max'] == 1 and done['together']['ring']['flows'] == 5
+    text = heddle(*words).stdout
+    assert re.search(r'two +ring +3 +0', text) and '(together)' in text
+    file.write_text('one: h00001 nobody\n')
+    done = heddle(*words, status=1)
+    assert f'{file}:1' in done.stderr and done.stdout == '' and done.stderr.count('\n') == 1
+
+
+def test_picture(tmp_path):
+    file = tmp_path / 'svg'
+    heddle('route', 'compute', '--fabric', TREE, '--picture', str(file))
+    assert file.read_text() == heddle('route', 'quality', '--fabric', TREE, '--picture', '-').stdout
+    assert '<svg' in file.read_text() and 'ftree' in file.read_text()
+
+
 # -- compare and degrade --------------------------------------------------------------------------
 
 

@@ -116,6 +116,9 @@ uint64_t route_tables_unreachable(const struct route_tables *t);
 /* The first of the findings that begins with this ("unreachable"), g_free; NULL = there is none. */
 char *route_tables_finding(const struct route_tables *t, const char *kind);
 
+/* The load of links when all hosts send to all, as SVG (picture.h). An exit status. */
+int route_tables_picture(struct route_work *w, const struct route_tables *t, const char *path);
+
 /* -- what is said ------------------------------------------------------------------------------ */
 
 void route_say_refusals(struct route_work *w, const struct route_tables *t);
