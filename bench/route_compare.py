@@ -469,7 +469,16 @@ def table(rows):
         for row in group:
             mine = row['by'] == OURS and row['engine'] == 'ftree'
             parts.append('| ' + ' | '.join(line_of(row, verdict if mine else None)) + ' |')
+        parts += not_run(name, find)
     return intro(rows) + verdict_table(verdicts) + parts
+
+
+def not_run(name, found):
+    """What the table lacks, so that nobody takes it for a refusal."""
+    lacks = {by: [e for e in ENGINES if fits(e, name) and (e, by) not in found]
+             for by in (OURS, THEIRS)}
+    told = '; '.join(f'{by}: {", ".join(missing)}' for by, missing in lacks.items() if missing)
+    return ['', f'Not run here: {told}.'] if told else []
 
 
 def intro(rows):
