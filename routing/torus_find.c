@@ -80,7 +80,8 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-static bool place_all(struct search *s)
+/* Coordinates from those of the origin on, for all that the directions lead to. */
+static void place_all(struct search *s)
 {
     const struct rt_graph *g = s->growth.g;
     uint32_t head = 0, tail = 0;
@@ -99,11 +100,6 @@ static bool place_all(struct search *s)
             s->queue[tail++] = v;
         }
     }
-    for (uint32_t i = 0; i < g->switch_count; i++)
-        if (s->at[i][0] == INT_MAX)
-            return say(s, "switch 0x%016" PRIx64 " has no place in a grid with 0x%016" PRIx64,
-                       guid_of(s, i), guid_of(s, s->origin));
-    return true;
 }
 
 /* Going round a ring comes back with another coordinate: what they differ by are multiples of its
@@ -114,7 +110,8 @@ static void find_periods(const struct search *s, uint32_t period[RT_TORUS_DIMENS
     for (uint32_t u = 0; u < s->growth.g->switch_count; u++)
         for (unsigned k = 0; k < RT_TORUS_DIRECTIONS; k += 2) {
             uint32_t v = s->growth.to[u][k];
-            for (unsigned d = 0; v != RT_NONE && d < RT_TORUS_DIMENSIONS; d++) {
+            bool both = v != RT_NONE && s->at[u][0] != INT_MAX && s->at[v][0] != INT_MAX;
+            for (unsigned d = 0; both && d < RT_TORUS_DIMENSIONS; d++) {
                 int apart = s->at[u][d] + (k / 2 == d) - s->at[v][d];
                 period[d] = common_divisor(period[d], (uint32_t)abs(apart));
             }
@@ -157,6 +154,8 @@ static bool size_all(struct search *s, struct rt_torus_grid *grid, int low[RT_TO
         int high = 0;
         low[d] = 0;
         for (uint32_t i = 0; i < g->switch_count; i++) {
+            if (s->at[i][0] == INT_MAX)
+                continue;
             low[d] = MIN(low[d], s->at[i][d]);
             high = MAX(high, s->at[i][d]);
         }
@@ -190,8 +189,11 @@ static bool fill_cells(struct search *s, struct rt_torus_grid *grid, const int *
     grid->sw = g_malloc((grid->cells + 1) * sizeof *grid->sw);
     grid->cell = g_new(uint32_t, g->switch_count + 1);
     memset(grid->sw, 0xff, grid->cells * sizeof *grid->sw);
+    memset(grid->cell, 0xff, g->switch_count * sizeof *grid->cell);
     for (uint32_t i = 0; i < g->switch_count; i++) {
         uint32_t cell = 0;
+        if (s->at[i][0] == INT_MAX)
+            continue;
         for (unsigned d = 0; d < RT_TORUS_DIMENSIONS; d++)
             cell += normal_coordinate(s, grid, i, d, low[d]) * rt_torus_stride(grid, d);
         if (grid->sw[cell] != RT_NONE)
@@ -204,6 +206,14 @@ static bool fill_cells(struct search *s, struct rt_torus_grid *grid, const int *
     }
     grid->missing_switches = grid->cells - g->switch_count;
     return true;
+}
+
+static bool fill_gaps(struct search *s, struct rt_torus_grid *grid)
+{
+    uint32_t left = torus_fill_gaps(s->growth.g, grid);
+    return left == RT_NONE ||
+           say(s, "switch 0x%016" PRIx64 " has no place in a grid with 0x%016" PRIx64,
+               guid_of(s, left), guid_of(s, s->origin));
 }
 
 static bool fill_group(struct rt_torus_grid *grid, uint32_t u, uint32_t group, uint32_t v)
@@ -260,11 +270,11 @@ static uint64_t count_pieces(const struct rt_torus_grid *grid)
     return pieces;
 }
 
-/* Grows what is chosen, and keeps the grid if it is the best so far. */
-static void try_hypothesis(struct search *s)
+static void grow_hypothesis(struct search *s, bool guess)
 {
     struct torus_growth *t = &s->growth;
     torus_growth_reset(t);
+    t->guess = guess;
     for (unsigned d = 0; d < RT_TORUS_DIMENSIONS; d++) {
         bool both[2] = {false, false};
         for (unsigned i = 0; i < s->neighbour_count; i++)
@@ -283,7 +293,8 @@ static void try_hypothesis(struct search *s)
     struct rt_torus_grid grid = {0};
     int low[RT_TORUS_DIMENSIONS];
     uint64_t cost = UINT64_MAX;
-    if (place_all(s) && size_all(s, &grid, low) && fill_cells(s, &grid, low) &&
+    place_all(s);
+    if (size_all(s, &grid, low) && fill_cells(s, &grid, low) && fill_gaps(s, &grid) &&
         fill_groups(s, &grid))
         cost = (uint64_t)SWITCH_COST * grid.missing_switches + grid.missing_links +
                count_pieces(&grid);
@@ -294,6 +305,16 @@ static void try_hypothesis(struct search *s)
     rt_torus_grid_clear(&s->best);
     s->best = grid;
     s->best_cost = cost;
+}
+
+/* Grows what is chosen, and keeps the grid if it is the best so far. Guesses only where there is
+ * no grid without. */
+static void try_hypothesis(struct search *s)
+{
+    uint64_t before = s->best_cost;
+    grow_hypothesis(s, false);
+    if (s->best_cost == UINT64_MAX && before == UINT64_MAX)
+        grow_hypothesis(s, true);
 }
 
 /* -- hypotheses ----------------------------------------------------------------------------- */

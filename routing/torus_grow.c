@@ -212,6 +212,54 @@ bool torus_grow(struct torus_growth *t)
             t->queued[u] = false;
             look_at_squares(t, u);
         }
-    } while (!t->contradiction && (go_straight(t, true) || go_straight(t, false)));
+    } while (!t->contradiction && (go_straight(t, true) || (t->guess && go_straight(t, false))));
     return !t->contradiction;
+}
+
+/* The one free cell next to all neighbours of a switch that have a place, or RT_NONE. */
+static uint32_t only_cell(const struct rt_graph *g, const struct rt_torus_grid *grid, uint32_t x)
+{
+    uint32_t free_cells[RT_TORUS_DIRECTIONS];
+    unsigned count = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < g->switches[x].group_count; i++) {
+        uint32_t at = grid->cell[rt_group_of(g, x, i)->peer];
+        unsigned kept = 0;
+        for (unsigned k = 0; at != RT_NONE && k < RT_TORUS_DIRECTIONS; k++) {
+            uint32_t next = rt_torus_next_cell(grid, at, k);
+            bool good = next != RT_NONE && grid->sw[next] == RT_NONE;
+            if (good && !any)
+                free_cells[count++] = next;
+            for (unsigned c = kept; good && any && c < count; c++)
+                if (free_cells[c] == next) {
+                    free_cells[c] = free_cells[kept];
+                    free_cells[kept++] = next;
+                    break;
+                }
+        }
+        if (at != RT_NONE && any)
+            count = kept;
+        any |= at != RT_NONE;
+    }
+    return count == 1 ? free_cells[0] : RT_NONE;
+}
+
+uint32_t torus_fill_gaps(const struct rt_graph *g, struct rt_torus_grid *grid)
+{
+    bool any;
+    do {
+        any = false;
+        for (uint32_t x = 0; x < g->switch_count; x++) {
+            uint32_t cell = grid->cell[x] == RT_NONE ? only_cell(g, grid, x) : RT_NONE;
+            if (cell == RT_NONE)
+                continue;
+            grid->cell[x] = cell;
+            grid->sw[cell] = x;
+            any = true;
+        }
+    } while (any);
+    for (uint32_t x = 0; x < g->switch_count; x++)
+        if (grid->cell[x] == RT_NONE)
+            return x;
+    return RT_NONE;
 }

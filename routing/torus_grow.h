@@ -15,6 +15,7 @@ struct torus_growth {
     uint32_t *queue;                     /* switches whose squares are to be looked at */
     bool *queued;
     uint32_t head, count;
+    bool guess; /* go straight on where other directions are open, too */
     bool contradiction;
     uint32_t contradiction_at; /* a switch */
 };
@@ -27,5 +28,10 @@ void torus_growth_reset(struct torus_growth *t);
 void torus_assign(struct torus_growth *t, uint32_t u, unsigned direction, uint32_t v);
 /* Derives all that it can; false at a contradiction. */
 bool torus_grow(struct torus_growth *t);
+
+/* Near damage directions may be open where places are not: gives switches without a cell the one
+ * that is free next to all of their neighbours, where there is one. A switch that is left, or
+ * RT_NONE. */
+uint32_t torus_fill_gaps(const struct rt_graph *g, struct rt_torus_grid *grid);
 
 #endif
