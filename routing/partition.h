@@ -2,9 +2,9 @@
 /* Switches in parts of nearly equal weight, each as connected as can be: who makes which rows, and
  * which destinations share a virtual lane.
  *
- * Deterministic: by GUIDs, links and weights alone. Sizes: O(switches + links). Thread safe (METIS
- * draws from the process's only rand(), so calls that use it wait for each other; nothing else in
- * the process may call rand() meanwhile). */
+ * Deterministic: by GUIDs, links and weights alone. Sizes: O(switches + links). Thread safe.
+ * METIS seeds and draws from rand(), which a process has once: calls of it wait for each other, and
+ * nothing else in the process may use rand() or METIS meanwhile. */
 #ifndef ROUTING_PARTITION_H
 #define ROUTING_PARTITION_H
 
