@@ -116,11 +116,10 @@ static void test_hostile_titles(void **state)
         "\xef\xbf\xbf\xef\xb7\x90"};
     struct rt_graph *g = generate("pgft:2:2,2:1,1:1,1");
     const uint32_t loads[4] = {1, 2, 3, 4};
-    for (size_t i = 0; i + 2 < G_N_ELEMENTS(titles); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(titles); i++) {
         g_autofree char *text = draw(g, loads, titles[i], "hostile");
         assert_null(strstr(text, "<script"));
     }
-    g_autofree char *text = draw(g, loads, titles[5], "hostile");
     g_autofree char *endless = g_strnfill(2000000, 'x');
     g_autofree char *cut = draw(g, loads, endless, "hostile");
     assert_non_null(strstr(cut, "xxx..."));
