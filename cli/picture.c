@@ -272,7 +272,7 @@ static void draw_head(const struct picture *p, const struct rt_graph *g, const c
     bool cut = g_utf8_strlen(valid, -1) > (glong)TITLE_BYTES;
     g_autofree char *start = g_utf8_substring(valid, 0, cut ? (glong)TITLE_BYTES : -1);
     g_autofree char *clean = text_shown(start);
-    g_autofree char *shown = g_strconcat(clean, cut ? "..." : "", NULL);
+    g_autofree char *shown = g_strconcat(*clean ? clean : "Load of links", cut ? "..." : "", NULL);
     g_autofree char *escaped = g_markup_escape_text(shown, -1);
     fprintf(
         p->out,
