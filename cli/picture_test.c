@@ -86,7 +86,8 @@ static void test_sizes(void **state)
     assert_null(strstr(small, "Tier 2-3"));
     assert_non_null(strstr(middle, "Tier 2-3, down"));
     assert_non_null(strstr(large, "links a cell"));
-    assert_non_null(strstr(torus, "within the tier"));
+    assert_non_null(strstr(torus, "Tier 1, within the tier: 1200 links"));
+    assert_null(strstr(torus, "Tier 1-2"));
 }
 
 /* Two leaves and a spine: four links. */

@@ -18,12 +18,14 @@ void rt_tiers_make(const struct rt_graph *g, struct rt_tiers *tiers)
     const struct rt_options none = {0};
     struct rt_orders orders;
     rt_orders_make(g, &none, false, &orders);
+    bool layered = memchr(orders.leaf, false, g->switch_count) != NULL;
     *tiers = (struct rt_tiers){.tier = g_new0(uint8_t, g->link_count + 1),
                                .direction = g_new0(uint8_t, g->link_count + 1)};
     for (uint32_t i = 0; i < g->switch_count; i++)
         for (uint32_t k = 0; k < g->switches[i].group_count; k++) {
             const struct rt_group *group = &g->groups[g->switches[i].first_group + k];
-            uint32_t here = orders.rank[i], there = orders.rank[group->peer];
+            uint32_t here = layered ? orders.rank[i] : 0;
+            uint32_t there = layered ? orders.rank[group->peer] : 0;
             uint8_t tier = (uint8_t)MIN(MIN(here, there), RT_TIERS - 1);
             memset(tiers->tier + group->first_link, tier, group->link_count);
             memset(tiers->direction + group->first_link,

@@ -35,7 +35,8 @@ enum rt_direction {
     RT_DIRECTIONS = 3,
 };
 
-/* The tier of a link is the lesser rank of its ends: tier 0 begins at leaves. */
+/* The tier of a link is the lesser rank of its ends: tier 0 begins at leaves. Where all switches
+ * have hosts (tori) ranks say nothing: one tier, all links level. */
 struct rt_tiers {
     unsigned count;     /* highest tier + 1, 0 without links */
     uint8_t *tier;      /* of each of g->links */
