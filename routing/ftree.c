@@ -467,6 +467,34 @@ static const struct rt_plan_ops ftree_ops = {.destroy = ftree_destroy,
                                              .same_dest = ftree_same_dest,
                                              .same_way = ftree_same_way};
 
+struct preparing {
+    struct ftree *f;
+    const struct rt_options *options;
+};
+
+/* What can be found beside each other, once the distances are known. */
+static void prepare_first(void *context, unsigned what)
+{
+    struct preparing *p = context;
+    struct rt_updown *u = &p->f->base.updown;
+    if (what == 0)
+        p->f->base.plan.numbers = rt_numbers_make(u, p->options);
+    else
+        p->f->divider = rt_dividers_make(u->graph, &u->orders.tree);
+}
+
+/* ..., and what needs numbers and dividers. */
+static void prepare_second(void *context, unsigned what)
+{
+    struct preparing *p = context;
+    if (what == 0) {
+        find_mirrors(p->f);
+    } else {
+        find_blocks(p->f);
+        order_blocks(p->f);
+    }
+}
+
 static int ftree_prepare(struct rt_graph *graph, const struct rt_options *options,
                          struct rt_plan **plan, char *error, size_t error_size)
 {
@@ -479,12 +507,10 @@ static int ftree_prepare(struct rt_graph *graph, const struct rt_options *option
         g_free(f);
         return rc;
     }
-    f->base.plan.numbers = rt_numbers_make(&f->base.updown, options);
     f->base.plan.graph = rt_graph_ref(graph);
-    f->divider = rt_dividers_make(graph, &f->base.updown.orders.tree);
-    find_mirrors(f);
-    find_blocks(f);
-    order_blocks(f);
+    struct preparing p = {.f = f, .options = options};
+    rt_parallel(options, 2, prepare_first, &p);
+    rt_parallel(options, 2, prepare_second, &p);
     *plan = &f->base.plan;
     return 0;
 }

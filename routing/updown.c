@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rule of each entry, its candidate groups, and which columns need the pivot order. */
-#include "routing/updown.h"
+#include "routing/engine.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -211,12 +211,30 @@ uint32_t *rt_dividers_make(const struct rt_graph *g, const struct rt_order *tree
     return divider;
 }
 
+struct start {
+    struct rt_updown *u;
+    const struct rt_options *options;
+    bool by_distance;
+};
+
+/* Orders are found by one thread; others get memory meanwhile. */
+static void start(void *context, unsigned what)
+{
+    const struct start *s = context;
+    if (what == 0)
+        rt_orders_make(s->u->graph, s->options, s->by_distance, &s->u->orders);
+    else
+        rt_fetch_tree(s->u, what - 1);
+}
+
 int rt_updown_make(struct rt_graph *g, const struct rt_options *options, bool by_distance,
                    struct rt_updown *u, char *error, size_t error_size)
 {
     memset(u, 0, sizeof *u);
     u->graph = rt_graph_ref(g);
-    rt_orders_make(g, options, by_distance, &u->orders);
+    struct start s = {.u = u, .options = options, .by_distance = by_distance};
+    u->tree.stride = rt_stride(g->switch_count);
+    rt_parallel(options, 1 + RT_TREE_PARTS, start, &s);
     u->column = g_new(uint32_t, g->switch_count + 1);
     u->pure = g_new0(bool, g->switch_count + 1);
     u->tree.order = &u->orders.tree;

@@ -90,9 +90,13 @@ void rt_row_groups_clear(struct rt_row_groups *r);
 /* -- distances.c ---------------------------------------------------------------------------- */
 
 void rt_distances_clear(struct rt_distances *d);
-/* Of the tree order, with climbs, all columns at once. far[x]: some switch has neither an `any` nor
- * a climb to x; pure[x]: the rules would come to a turn that the pivot order forbids. Both have
- * rt_stride(switch_count) entries. Needs the orders. */
+/* Memory for the distances of the tree order and the climbs, part by part (0 ..), by any thread;
+ * needs the graph and tree.stride. */
+#define RT_TREE_PARTS 3u
+void rt_fetch_tree(struct rt_updown *u, unsigned part);
+/* Of the tree order, with climbs, all columns at once; into that memory. far[x]: some switch has
+ * neither an `any` nor a climb to x; pure[x]: the rules would come to a turn that the pivot order
+ * forbids. Both have rt_stride(switch_count) entries. Needs the orders. */
 void rt_find_tree(struct rt_updown *u, const struct rt_options *options, uint8_t *far,
                   uint8_t *pure);
 /* Of the pivot order, the columns that have a number. */
