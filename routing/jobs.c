@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "routing/order.h"
+#include "routing/walk.h"
 
 /* -- tiers ----------------------------------------------------------------------------------- */
 
@@ -116,15 +117,14 @@ enum { UNKNOWN = 0, ON_THE_WAY, ARRIVES, LOST };
 
 struct walker {
     const struct rt_graph *g;
-    const struct rt_tables *t;
-    uint32_t *channel_at; /* by (switch, port), 256 a switch; RT_NONE = leads to no switch */
-    uint8_t *state;       /* of a switch, for the destination in hand */
-    uint32_t *out;        /* of a switch that is known: the link on */
-    uint32_t *known;      /* switches, those nearer to the destination first */
-    uint32_t *way;        /* links or switches of one way */
-    uint32_t *weight;     /* flows that come together in a switch */
-    uint32_t *ports_of;   /* of those in hand: how many are at a switch */
-    uint32_t *source;     /* the switches that send, in the order of the sets */
+    struct rt_walk walk;
+    uint8_t *state;     /* of a switch, for the destination in hand */
+    uint32_t *out;      /* of a switch that is known: the link on */
+    uint32_t *known;    /* switches, those nearer to the destination first */
+    uint32_t *way;      /* links or switches of one way */
+    uint32_t *weight;   /* flows that come together in a switch */
+    uint32_t *ports_of; /* of those in hand: how many are at a switch */
+    uint32_t *source;   /* the switches that send, in the order of the sets */
     uint32_t known_count, source_count, words;
     uint64_t *below, *through; /* sets of sending switches: by switch, by link */
 };
@@ -132,14 +132,8 @@ struct walker {
 static void walker_init(struct walker *w, const struct rt_graph *g, const struct rt_tables *t)
 {
     uint32_t n = g->switch_count + 1;
-    *w = (struct walker){.g = g, .t = t, .channel_at = g_new(uint32_t, (size_t)n * 256u)};
-    memset(w->channel_at, 0xFF, (size_t)n * 256u * sizeof *w->channel_at);
-    for (uint32_t s = 0; s < g->switch_count; s++)
-        for (uint32_t i = 0; i < g->switches[s].group_count; i++) {
-            const struct rt_group *group = &g->groups[g->switches[s].first_group + i];
-            for (uint32_t l = group->first_link; l < group->first_link + group->link_count; l++)
-                w->channel_at[(size_t)s * 256u + g->links[l].port] = l;
-        }
+    *w = (struct walker){.g = g};
+    rt_walk_init(&w->walk, g, t);
     w->state = g_new0(uint8_t, n);
     w->out = g_new(uint32_t, n);
     w->known = g_new(uint32_t, n);
@@ -151,7 +145,7 @@ static void walker_init(struct walker *w, const struct rt_graph *g, const struct
 
 static void walker_clear(struct walker *w)
 {
-    g_free(w->channel_at);
+    rt_walk_clear(&w->walk);
     g_free(w->state);
     g_free(w->out);
     g_free(w->known);
@@ -159,15 +153,6 @@ static void walker_clear(struct walker *w)
     g_free(w->weight);
     g_free(w->ports_of);
     g_free(w->source);
-}
-
-/* RT_NONE = there is no way on. */
-static uint32_t next_channel(const struct walker *w, uint32_t s, const struct rt_dest *to)
-{
-    const uint8_t *row = w->t->rows[s];
-    if (row == NULL || to->lid == 0 || to->lid >= w->t->row_size)
-        return RT_NONE;
-    return w->channel_at[(size_t)s * 256u + row[to->lid]];
 }
 
 /* -- rings ----------------------------------------------------------------------------------- */
@@ -178,7 +163,7 @@ static void add_flow(struct walker *w, struct loads *l, uint32_t from, uint32_t 
     uint32_t s = w->g->dests[from].sw, hops = 0;
     l->pairs++;
     for (; s != d->sw; hops++) {
-        uint32_t channel = next_channel(w, s, d);
+        uint32_t channel = rt_walk_next(&w->walk, s, d);
         if (channel == RT_NONE || hops == w->g->switch_count) { /* so many hops are a loop */
             l->lost++;
             return;
@@ -229,7 +214,7 @@ static void explore(struct walker *w, uint32_t s, const struct rt_dest *to)
 {
     uint32_t length = 0;
     while (w->state[s] == UNKNOWN) {
-        uint32_t channel = next_channel(w, s, to);
+        uint32_t channel = rt_walk_next(&w->walk, s, to);
         w->state[s] = ON_THE_WAY;
         w->way[length++] = s;
         w->out[s] = channel;

@@ -6,48 +6,18 @@
 #include <string.h>
 
 #include "routing/engine.h"
+#include "routing/walk.h"
 
 #define BATCH 64u          /* permutations that are drawn before they are walked */
 #define HOSTS_OF_A_JOB 64u /* all to all */
 
 struct measure {
     const struct rt_graph *g;
-    const struct rt_tables *t;
     const struct rt_options *options;
     const uint32_t *hosts;
     uint32_t host_count;
-    uint32_t *channel_at; /* by (switch, port), 256 a switch; RT_NONE = leads to no switch */
+    struct rt_walk walk;
 };
-
-static void index_channels(struct measure *m)
-{
-    memset(m->channel_at, 0xFF, m->g->switch_count * 256u * sizeof *m->channel_at);
-    for (uint32_t s = 0; s < m->g->switch_count; s++)
-        for (uint32_t i = 0; i < m->g->switches[s].group_count; i++) {
-            const struct rt_group *group = &m->g->groups[m->g->switches[s].first_group + i];
-            for (uint32_t l = group->first_link; l < group->first_link + group->link_count; l++)
-                m->channel_at[s * 256u + m->g->links[l].port] = l;
-        }
-}
-
-/* RT_NONE = there is no way on. */
-static uint32_t next_channel(const struct measure *m, uint32_t sw, const struct rt_dest *to)
-{
-    const uint8_t *row = m->t->rows[sw];
-    return row && to->lid < m->t->row_size ? m->channel_at[sw * 256u + row[to->lid]] : RT_NONE;
-}
-
-/* Whether packets from switch s arrive: a way with more hops than switches is a loop. */
-static bool arrives(const struct measure *m, uint32_t s, const struct rt_dest *to)
-{
-    for (uint32_t hops = 0; s != to->sw; hops++) {
-        uint32_t channel = next_channel(m, s, to);
-        if (channel == RT_NONE || hops > m->g->switch_count)
-            return false;
-        s = m->g->links[channel].peer;
-    }
-    return true;
-}
 
 /* -- patterns: each host sends to one --------------------------------------------------------- */
 
@@ -65,10 +35,10 @@ static uint32_t load_path(const struct patterns *p, uint32_t *load, uint32_t fro
     const struct measure *m = p->m;
     const struct rt_dest *d = &m->g->dests[to];
     uint32_t greatest = 0, s = m->g->dests[from].sw;
-    if (!p->lossless && !arrives(m, s, d))
+    if (!p->lossless && !rt_walk_arrives(&m->walk, s, d))
         return 0;
     while (s != d->sw) {
-        uint32_t channel = next_channel(m, s, d);
+        uint32_t channel = rt_walk_next(&m->walk, s, d);
         load[channel]++;
         greatest = MAX(greatest, load[channel]);
         s = m->g->links[channel].peer;
@@ -204,12 +174,12 @@ static void add_destination(struct all_to_all_job *j, uint32_t host)
     const struct rt_dest *d = &m->g->dests[host];
     for (uint32_t i = 0; i < a->source_count; i++) {
         uint32_t s = a->source[i];
-        if (!arrives(m, s, d)) {
+        if (!rt_walk_arrives(&m->walk, s, d)) {
             j->lost += a->hosts_of[i];
             continue;
         }
         for (; s != d->sw; j->hops += a->hosts_of[i]) {
-            uint32_t channel = next_channel(m, s, d);
+            uint32_t channel = rt_walk_next(&m->walk, s, d);
             j->destinations[channel] += j->last[channel] != host;
             j->last[channel] = host;
             mark_source(a, channel, i);
@@ -293,14 +263,13 @@ void rt_measure_with(const struct rt_graph *g, const struct rt_tables *t, const 
 {
     static const struct rt_options alone;
     memset(metrics, 0, sizeof *metrics);
-    struct measure m = {.g = g, .t = t, .hosts = hosts, .host_count = host_count};
+    struct measure m = {.g = g, .hosts = hosts, .host_count = host_count};
     m.options = how->options ? how->options : &alone;
-    m.channel_at = g_new(uint32_t, g->switch_count * 256u + 1);
-    index_channels(&m);
+    rt_walk_init(&m.walk, g, t);
     measure_all_to_all(&m, metrics);
     metrics->rp = measure_permutations(&m, how, metrics->lost == 0);
     metrics->sp = measure_shifts(&m, how, metrics->lost == 0);
-    g_free(m.channel_at);
+    rt_walk_clear(&m.walk);
 }
 
 void rt_measure(const struct rt_graph *g, const struct rt_tables *t, const uint32_t *hosts,
