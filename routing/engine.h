@@ -62,6 +62,12 @@ uint32_t *rt_numbers_make(const struct rt_updown *u, const struct rt_options *op
 /* Whether an end port with a LID is present at this switch, port 0 included. */
 bool rt_is_source(const struct rt_graph *g, uint32_t sw);
 
+/* The same for plans that join all that the graph joins: pairs for which joins(context, a, b) of
+ * their switches is false. */
+size_t rt_list_apart(const struct rt_graph *g,
+                     bool (*joins)(const void *context, uint32_t a, uint32_t b),
+                     const void *context, uint32_t (*pairs)[2], size_t capacity);
+
 /* Rows that are made at the first next_hop of a switch and kept; an array with one for each. */
 uint8_t **rt_row_cache_new(const struct rt_graph *g);
 void rt_row_cache_free(const struct rt_plan *p, uint8_t **rows);

@@ -55,25 +55,16 @@ static unsigned file_next_hop(const struct rt_plan *plan, uint32_t s, uint32_t d
     return entry(t, s, plan->graph->dests[dest].lid + path);
 }
 
+static bool file_joins(const void *plan, uint32_t a, uint32_t b)
+{
+    const struct file_plan *p = plan;
+    return p->piece[a] == p->piece[b];
+}
+
 /* Tables that miss a pair which the graph joins were refused: what is left is not joined. */
 static size_t file_unreachable(const struct rt_plan *plan, uint32_t (*pairs)[2], size_t capacity)
 {
-    const struct file_plan *p = (const struct file_plan *)plan;
-    const struct rt_graph *g = plan->graph;
-    size_t count = 0;
-    for (uint32_t s = 0; s < g->switch_count; s++) {
-        for (uint32_t d = 0; rt_is_source(g, s) && d < g->dest_count; d++) {
-            const struct rt_dest *dest = &g->dests[d];
-            if (!dest->present || !dest->lid || p->piece[dest->sw] == p->piece[s])
-                continue;
-            if (count < capacity) {
-                pairs[count][0] = s;
-                pairs[count][1] = d;
-            }
-            count++;
-        }
-    }
-    return count;
+    return rt_list_apart(plan->graph, file_joins, plan, pairs, capacity);
 }
 
 static const struct rt_plan_ops file_ops = {.destroy = file_destroy,

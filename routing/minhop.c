@@ -163,24 +163,14 @@ static unsigned minhop_next_hop(const struct rt_plan *plan, uint32_t s, uint32_t
     return rt_cached_row(plan, m->rows, s)[plan->graph->dests[dest].lid + path];
 }
 
+static bool minhop_joins(const void *plan, uint32_t a, uint32_t b)
+{
+    return rt_hops_between(&((const struct minhop *)plan)->hops, a, b) != RT_FAR;
+}
+
 static size_t minhop_unreachable(const struct rt_plan *plan, uint32_t (*pairs)[2], size_t capacity)
 {
-    const struct minhop *m = (const struct minhop *)plan;
-    const struct rt_graph *g = plan->graph;
-    size_t count = 0;
-    for (uint32_t s = 0; s < g->switch_count; s++) {
-        for (uint32_t d = 0; rt_is_source(g, s) && d < g->dest_count; d++) {
-            const struct rt_dest *dest = &g->dests[d];
-            if (!dest->present || !dest->lid || rt_hops_between(&m->hops, s, dest->sw) != RT_FAR)
-                continue;
-            if (count < capacity) {
-                pairs[count][0] = s;
-                pairs[count][1] = d;
-            }
-            count++;
-        }
-    }
-    return count;
+    return rt_list_apart(plan->graph, minhop_joins, plan, pairs, capacity);
 }
 
 static void minhop_destroy(struct rt_plan *plan)

@@ -159,3 +159,23 @@ size_t rt_plan_unreachable(const struct rt_plan *p, uint32_t (*pairs)[2], size_t
 {
     return p->ops->unreachable ? p->ops->unreachable(p, pairs, capacity) : 0;
 }
+
+size_t rt_list_apart(const struct rt_graph *g,
+                     bool (*joins)(const void *context, uint32_t a, uint32_t b),
+                     const void *context, uint32_t (*pairs)[2], size_t capacity)
+{
+    size_t count = 0;
+    for (uint32_t s = 0; s < g->switch_count; s++) {
+        for (uint32_t d = 0; rt_is_source(g, s) && d < g->dest_count; d++) {
+            const struct rt_dest *dest = &g->dests[d];
+            if (!dest->present || !dest->lid || joins(context, s, dest->sw))
+                continue;
+            if (count < capacity) {
+                pairs[count][0] = s;
+                pairs[count][1] = d;
+            }
+            count++;
+        }
+    }
+    return count;
+}
