@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/lfts.h"
+#include "cli/route_work.h"
 #include "cli/tables.h"
 #include "routing/metrics.h"
 
@@ -14,22 +15,6 @@
 #define ALL_SHIFTS_HOSTS 4096u /* of more hosts, SHIFTS are drawn */
 #define SHIFTS 1000u
 #define SLS 16u
-
-/* Destination numbers in the order of the file: switches as listed, ports by number. */
-static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
-{
-    GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    for (uint32_t n = 0; n < f->node_count; n++) {
-        uint32_t sw =
-            f->nodes[n].type == FABRIC_SWITCH ? rt_find_switch(g, f->nodes[n].guid) : RT_NONE;
-        for (uint32_t i = 0; sw != RT_NONE && i < g->switches[sw].dest_count; i++) {
-            uint32_t d = g->switches[sw].first_dest + i;
-            if (g->dests[d].kind == RT_DEST_HOST)
-                g_array_append_val(hosts, d);
-        }
-    }
-    return hosts;
-}
 
 /* -- what is printed --------------------------------------------------------------------------- */
 
@@ -86,7 +71,7 @@ void route_given_measure(const struct fabric *f, const struct rt_graph *g,
                          const struct rt_tables *t, const struct rt_options *options, unsigned seed)
 {
     struct rt_metrics m;
-    GArray *hosts = list_hosts(f, g);
+    GArray *hosts = route_hosts(f, g);
     struct rt_measuring how = {.permutations = PERMUTATIONS, .seed = seed, .options = options};
     how.shifts = hosts->len > ALL_SHIFTS_HOSTS ? SHIFTS : 0;
     rt_measure_with(g, t, (const uint32_t *)(void *)hosts->data, hosts->len, &how, &m);

@@ -24,8 +24,7 @@ static int fail_graph(const char *name, int rc, uint16_t duplicate_lid)
     return cli_fail("%s cannot be made a graph: %s", name, g_strerror(rc));
 }
 
-/* Hosts in the order of the file: switches as listed, ports by number. */
-static GArray *list_hosts(const struct fabric *f, const struct rt_graph *g)
+GArray *route_hosts(const struct fabric *f, const struct rt_graph *g)
 {
     GArray *hosts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t n = 0; n < f->node_count; n++) {
@@ -48,7 +47,7 @@ int route_graph(const struct fabric *f, const char *name, struct rt_graph **grap
     if (rc != 0)
         return fail_graph(name, rc, duplicate);
     *graph = g;
-    *hosts = list_hosts(f, g);
+    *hosts = route_hosts(f, g);
     if (g->switch_count == 0)
         return cli_fail("%s has no switch: there is nothing to route", name);
     if ((*hosts)->len == 0)

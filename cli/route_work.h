@@ -75,6 +75,9 @@ void route_work_take(struct route_work *w, const struct route_options *o, struct
 /* A graph of w->fabric, and the options for engines. */
 int route_work_prepare(struct route_work *w);
 void route_work_clear(struct route_work *w);
+/* uint32_t: the destinations that are hosts, in the order of the file: switches as listed, ports by
+ * number. */
+GArray *route_hosts(const struct fabric *f, const struct rt_graph *g);
 /* A graph of a fabric (LIDs as they are there) and its hosts; name is said in errors. */
 int route_graph(const struct fabric *f, const char *name, struct rt_graph **graph, GArray **hosts);
 /* Gives the ports of f the LIDs that l tells; name is said in errors. */
