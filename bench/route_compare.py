@@ -9,22 +9,19 @@ that is in it. Run by hand.
 """
 import argparse
 import collections
-import contextlib
 import datetime
 import json
 import math
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
 
-from measure import BenchError, append, build, load, machine, main, usage  # noqa: E402
+from measure import BenchError, append, build, load, machine, main, usage, workspace  # noqa: E402
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))),
                                 'tests', 'conformance'))
@@ -340,14 +337,12 @@ def one_run(options, fabric, row):
     engine, _, lanes = row['engine'].partition(':')
     lanes = int(lanes) if lanes else LANES.get(engine, 1)
     run = run_ours if row['by'] == OURS else run_theirs
-    directory = tempfile.mkdtemp(prefix='heddle-bench-')
     begin = time.monotonic()
     try:
-        row.update(run(options, fabric, engine, lanes, directory))
+        with workspace() as directory:
+            row.update(run(options, fabric, engine, lanes, directory))
     except (simulators.Failed, BenchError) as e:
         row['note'] = 'not run: ' + str(e).partition('; see ')[0][:300]  # nobody's fault
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
     row['whole_s'] = round(time.monotonic() - begin, 1)
 
 
@@ -373,15 +368,6 @@ def campaign(options):
                     one_run(options, fabric, row)
                     append(options.json, row)
                     show(row)
-
-
-@contextlib.contextmanager
-def workspace():
-    directory = tempfile.mkdtemp(prefix='heddle-bench-')
-    try:
-        yield directory
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def fits(engine, name):
