@@ -199,7 +199,7 @@ static int check_roots(const struct check_input *in)
     return CLI_OK;
 }
 
-/* A cluster has one data VL for now; without one it is as in route compute. */
+/* The view of a shard is routed on one data VL, as shards do; a fabric as in route compute. */
 static unsigned vls_of(const struct check_options *o)
 {
     if (o->vls > 0)
